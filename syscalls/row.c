@@ -1,0 +1,64 @@
+#include "syscalls/row.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "syscalls/flags.h"
+#include "syscalls/handlers/handlers.h"
+#include "syscalls/rules.h"
+
+/* The words of rows.def. */
+#define PASS .disposition = ROW_PASS
+#define ABSENT .disposition = ROW_ABSENT
+#define HANDLE(function) .disposition = ROW_HANDLE, .handler = function
+#define GUARD(function) .disposition = ROW_GUARD, .handler = function
+#define REFUSE(e, text) .disposition = ROW_REFUSE, .error = e, .why = text
+#define RULED(what, list) what, .rules = list
+
+#define F CLASS_FILE
+#define D CLASS_DESC
+#define N CLASS_NET
+#define P CLASS_PROCESS
+#define S CLASS_SIGNAL
+#define I CLASS_IPC
+#define M CLASS_MEMORY
+#define C CLASS_CREDS
+#define T CLASS_STAT
+#define K CLASS_CLOCK
+#define PURE CLASS_PURE
+
+#define A(k) { .kind = ARG_##k }
+#define AR(k, related) { .kind = ARG_##k, .ref = related }
+#define AS(k, names) { .kind = ARG_##k, .set = &names }
+
+const struct row row_table[CALL_COUNT] = {
+#define ROW(id, what, bits, text, ...) \
+	[CALL_##id] = { .name = #id, what, .classes = bits, .note = text, .args = { __VA_ARGS__ } },
+#include "syscalls/rows.def"
+#undef ROW
+};
+
+int row_by_name(const char *name)
+{
+	for (int id = 0; id < CALL_COUNT; id++)
+		if (!strcmp(row_table[id].name, name))
+			return id;
+	return CALL_NONE;
+}
+
+static bool rule_matches(const struct arg_rule *rule, const uint64_t args[6])
+{
+	uint32_t low = (uint32_t)args[rule->arg];
+
+	return rule->test == RULE_EQUAL ? low == rule->value : (low & rule->value) != 0;
+}
+
+struct row_decision row_decide(const struct row *row, const uint64_t args[6])
+{
+	if (!row)
+		return (struct row_decision){ ROW_REFUSE, -ENOSYS, "no such system call is known" };
+	for (const struct arg_rule *rule = row->rules; rule && rule->disposition; rule++)
+		if (rule_matches(rule, args))
+			return (struct row_decision){ rule->disposition, -rule->error, rule->why };
+	return (struct row_decision){ row->disposition, -row->error, row->why };
+}

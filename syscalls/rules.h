@@ -1,0 +1,19 @@
+/*
+ * rules.h - the lists of rules.c: values of an argument register that change what a row does.
+ *
+ * A list ends with a rule whose disposition is 0. rows.def names them with RULED().
+ */
+#ifndef INTERPOSE_SYSCALLS_RULES_H
+#define INTERPOSE_SYSCALLS_RULES_H
+
+#include "syscalls/row.h"
+
+extern const struct arg_rule rules_clone[];
+extern const struct arg_rule rules_unshare[];
+extern const struct arg_rule rules_seccomp[];
+extern const struct arg_rule rules_prctl[];
+extern const struct arg_rule rules_ioctl[];
+extern const struct arg_rule rules_madvise[];
+extern const struct arg_rule rules_get_robust_list[];
+
+#endif

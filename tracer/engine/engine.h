@@ -1,0 +1,101 @@
+/*
+ * engine.h - holds a program and all its descendants by ptrace and asks for a verdict at each stop.
+ *
+ * Life: engine_new(), engine_launch(), engine_run(), engine_free(), all from one thread (ptrace belongs to the thread that
+ * attached). The engine knows nothing of paths, sockets or policy. Its caller must leave SIGCHLD at its default and SIGALRM to
+ * the engine (its clock for tasks that are held on a CPU).
+ */
+#ifndef INTERPOSE_TRACER_ENGINE_H
+#define INTERPOSE_TRACER_ENGINE_H
+
+#include <linux/filter.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "arch/call.h"
+
+enum engine_mechanism {
+	ENGINE_AUTO,
+	ENGINE_TRACE,  /* SECCOMP_RET_TRACE: only calls that the filter names stop */
+	ENGINE_PTRACE  /* PTRACE_SYSCALL: every call stops twice; for hosts where no filter can be installed */
+};
+
+/* All may be NULL except call. CONTEXT is engine_options.context. */
+struct engine_events {
+	/* A call is about to run. On ENGINE_PTRACE each call comes here, on ENGINE_TRACE those that the filter stops. */
+	struct verdict (*call)(void *context, struct call *call);
+	/* The end of a call whose verdict had want_end. RESULT: a value or a negative errno (ERESTART* included). */
+	void (*call_end)(void *context, struct call *call, int64_t result);
+	/* A signal is about to be delivered; the task is stopped. */
+	void (*signal)(void *context, struct call *call, const siginfo_t *info);
+	/* The process has exec'ed; FORMER is the tid that called execve. */
+	void (*exec)(void *context, struct call *call, pid_t former);
+	/* The task is gone. STATUS as from wait(2); -1 when the kernel told none (a leader replaced by exec). IN_CALL when it
+	   ended inside a call whose end was wanted. */
+	void (*task_end)(void *context, struct call *call, int status, bool in_call);
+	/* The first guest has group-stopped by SIGNO, with all of its process group: the time to stop ourselves. */
+	void (*stopped)(void *context, int signo);
+	/* engine_attention() was called: look at what the signal handlers left. */
+	void (*attention)(void *context);
+	/* Something worth a line that is no refusal: a defect found, a guest without a window. */
+	void (*note)(void *context, pid_t tid, const char *text);
+};
+
+struct engine_options {
+	enum engine_mechanism mechanism;  /* not AUTO: engine_launch() says whether one works */
+	const struct sock_fprog *filter;  /* ENGINE_TRACE */
+	uint16_t filter_data;             /* SECCOMP_RET_DATA of the filter's own stops */
+	bool window;                      /* verdicts may be REWRITE or ANSWER_FD: map the window into each new program */
+	const struct engine_events *events;
+	void *context;
+};
+
+struct engine;
+
+/* NULL with errno set. */
+struct engine *engine_new(const struct engine_options *options);
+void engine_free(struct engine *engine);
+
+enum engine_failure {
+	ENGINE_OK,
+	ENGINE_NO_MEMORY,   /* fork, pipe or memory: errno in *error */
+	ENGINE_NO_PTRACE,   /* the host refuses ptrace */
+	ENGINE_OLD_KERNEL,  /* PTRACE_GET_SYSCALL_INFO is missing (before Linux 5.3) */
+	ENGINE_NO_FILTER,   /* the host refuses the seccomp filter: ENGINE_PTRACE may still work */
+	ENGINE_NO_CWD,      /* chdir failed */
+	ENGINE_NO_EXEC      /* execve failed */
+};
+
+struct engine_program {
+	const char *path;         /* of the executable, as execve takes it */
+	char *const *argv, *const *envp;
+	const char *cwd;          /* NULL: the caller's */
+	sigset_t mask;            /* the guest's signal mask */
+};
+
+/* Starts the program and runs until its execve has succeeded or failed. Nothing is left behind on failure. */
+enum engine_failure engine_launch(struct engine *engine, const struct engine_program *program, int *error);
+
+/* Runs to the end of the first guest, then ends all others. Its status as from wait(2), or -1 with errno. */
+int engine_run(struct engine *engine);
+
+/* Ask for events.attention soon. Safe in a signal handler; SIGALRM must be unblocked. */
+void engine_attention(struct engine *engine);
+
+/* Ends every guest by SIGKILL; engine_run() then returns. */
+void engine_kill(struct engine *engine);
+
+/* Process of the first guest, 0 when it is gone. */
+pid_t engine_root(const struct engine *engine);
+
+/* Whether the first guest is group-stopped. */
+bool engine_root_stopped(const struct engine *engine);
+
+/* Whether this kernel seals the window (mseal, Linux 6.10); if not, GUARD rows must stop. */
+bool engine_can_seal(void);
+
+const char *engine_mechanism_name(enum engine_mechanism mechanism);
+
+#endif

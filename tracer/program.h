@@ -1,0 +1,12 @@
+/* program.h - finds the executable of a command, as a shell does. */
+#ifndef INTERPOSE_TRACER_PROGRAM_H
+#define INTERPOSE_TRACER_PROGRAM_H
+
+#include <stddef.h>
+
+/* The file that COMMAND means: itself where it holds a slash, else the first in SEARCH (a PATH; NULL for the default of
+   confstr(_CS_PATH)) that is a regular file which may be executed. Relative names count from DIR (NULL: here). 0 with the
+   path in OUT; -ENOENT; -EACCES or -EISDIR for what was found but cannot be run; -ENAMETOOLONG. */
+int program_find(const char *command, const char *search, const char *dir, char *out, size_t size);
+
+#endif
