@@ -3,8 +3,8 @@
  *
  *   calls MS FILE KIND...
  *
- * Prints for each KIND one line `kind ns count last`: nanoseconds of one operation (see loop.h), how many were made, and what
- * the last one returned (a value or a negative errno), by which the caller knows that it was the call it meant.
+ * Prints for each KIND one line `kind ns count last`: nanoseconds of one operation (see loop.h), how many were made, and
+ * what the last one returned (a value or a negative errno), by which the caller knows that it was the call it meant.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/timex.h>
 #include <sys/wait.h>
@@ -33,12 +34,14 @@ static long call_getppid(void *file)
 	return result_of(syscall(SYS_getppid));
 }
 
-static long call_affinity(void *file)
+static long call_madvise(void *file)
 {
-	unsigned long mask[128];
+	static void *page;
 
 	(void)file;
-	return result_of(syscall(SYS_sched_getaffinity, 0, sizeof(mask), mask));
+	if (!page)
+		page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return result_of(syscall(SYS_madvise, page, 4096, MADV_DONTFORK));
 }
 
 static long call_adjtimex(void *file)
@@ -91,7 +94,7 @@ static const struct kind {
 	long (*once)(void *file);
 } kinds[] = {
 	{ "getppid", call_getppid },   /* no argument, no lock: the bare way into the kernel and back */
-	{ "affinity", call_affinity }, /* forwarded after a stop: reads what the kernel keeps for this very task */
+	{ "madvise", call_madvise }, /* forwarded after a stop: its advice could take memory away from a child */
 	{ "adjtimex", call_adjtimex }, /* answered, with a write to the caller's memory */
 	{ "kcmp", call_kcmp },         /* refused, with registers alone */
 	{ "stat", call_stat },

@@ -5,8 +5,9 @@
  *   dispatch -n COUNT NAME    decides NAME so often in dispatch_many(), for a profiler that counts that function
  *
  * Links the program's own session, table and handlers (build/libinterpose.a) and starts from what PTRACE_GET_SYSCALL_INFO
- * gives at a stop. Guest memory is this process's own, so a copy costs a memcpy: the functions here take the place of those in
- * the library (ld -z muldefs). A handler that asks the host something pays for that in ns; instructions are those of user space.
+ * gives at a stop. Guest memory is this process's own, so a copy costs a memcpy: the functions here take the place of those
+ * in the library (ld -z muldefs). A handler that asks the host something pays for that in ns; instructions are those of user
+ * space.
  */
 #include <errno.h>
 #include <linux/perf_event.h>

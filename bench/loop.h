@@ -51,8 +51,8 @@ static inline uint64_t loop_slice(long (*once)(void *), void *context, uint64_t 
 	return loop_now() - start;
 }
 
-/* Repeats ONCE for about MS milliseconds. Slices double until they are long enough, each tried twice so that one interruption
-   does not end the search; what that search measured is thrown away, unless it used up all the time. */
+/* Repeats ONCE for about MS milliseconds. Slices double until they are long enough, each tried twice so that one
+   interruption does not end the search; what that search measured is thrown away, unless it used up all the time. */
 static inline struct loop_result loop_run(long (*once)(void *), void *context, unsigned ms)
 {
 	static double slices[LOOP_SLICES];

@@ -8,7 +8,7 @@
 
 #include "syscalls/decode_impl.h"
 
-enum { RESULT_COLUMN = 39 }; /* where strace puts the equals sign of a short line */
+enum { RESULT_COLUMN = 40 }; /* where strace puts the equals sign of a short line */
 
 /* When an argument is printed. */
 enum when {
@@ -374,7 +374,7 @@ static void result_more(struct decoding *d)
 static void result_print(struct decoding *d)
 {
 	text_lit(d->out, ") ");
-	while (d->out->len < RESULT_COLUMN)
+	for (size_t at = d->state->column + (d->out->len - d->start); at < RESULT_COLUMN; at++)
 		text_char(d->out, ' ');
 	text_lit(d->out, "= ");
 	decode_result(d->out, d->call, d->result);
@@ -399,12 +399,13 @@ static void unknown_entry(struct text *out, const struct call *call)
 void decode_entry(struct text *out, const struct call *call, struct decode_state *state)
 {
 	struct call inner;
-	struct decoding d = { .out = out, .call = decode_unwrap(call, &inner), .state = state };
+	struct decoding d = { .out = out, .start = out->len, .call = decode_unwrap(call, &inner), .state = state };
 
 	*state = (struct decode_state){ 0 };
 	d.row = row_of(d.call->id);
 	if (!d.row) {
 		unknown_entry(out, call);
+		state->column = out->len - d.start;
 		return;
 	}
 	text_add(out, d.row->name);
@@ -412,17 +413,19 @@ void decode_entry(struct text *out, const struct call *call, struct decode_state
 	decoding_begin(&d);
 	if (d.call->id == CALL_clone) {
 		clone_entry(&d);
-		return;
+	} else {
+		arguments_print(&d);
+		state->next = (uint8_t)d.index;
+		arguments_keep(&d);
 	}
-	arguments_print(&d);
-	state->next = (uint8_t)d.index;
-	arguments_keep(&d);
+	state->column = out->len - d.start;
 }
 
 void decode_exit(struct text *out, const struct call *call, struct decode_state *state, int64_t result)
 {
 	struct call inner;
-	struct decoding d = { .out = out, .call = decode_unwrap(call, &inner), .state = state, .exiting = true, .result = result };
+	struct decoding d = { .out = out, .start = out->len, .call = decode_unwrap(call, &inner), .state = state, .exiting = true,
+	                      .result = result };
 
 	d.row = row_of(d.call->id);
 	if (d.row) {

@@ -30,6 +30,7 @@ void text_quote(struct text *text, const void *bytes, size_t len, size_t max);
 
 struct decode_state {
 	uint8_t next;        /* index of the first argument that is printed at the exit */
+	uint32_t column;     /* bytes of this line that are printed already: results are aligned */
 	uint64_t extra[2];   /* what an exit needs of the entry's memory: a length that the kernel overwrites */
 };
 

@@ -35,6 +35,7 @@ enum { SIGINFO_SIZE = 128 };
 /* One call that is being printed. */
 struct decoding {
 	struct text *out;
+	size_t start; /* where in it this part of the line begins */
 	const struct call *call;
 	const struct row *row;
 	struct decode_state *state;

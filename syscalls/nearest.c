@@ -43,18 +43,16 @@ unsigned nearest_distance(const char *a, const char *b, unsigned max)
 const char *nearest_word(const char *word, const char *const *words, size_t count)
 {
 	size_t len = strnlen(word, WORD_MAX + 1);
-	unsigned limit = len > FAR ? FAR : len ? (unsigned)len - 1 : 0;
+	unsigned best = len > FAR ? FAR + 1 : (unsigned)len; /* to be beaten */
 	const char *nearest = NULL;
 
-	for (size_t i = 0; i < count && limit; i++) {
-		unsigned distance = words[i] ? nearest_distance(word, words[i], limit) : limit + 1;
+	for (size_t i = 0; i < count && best; i++) {
+		unsigned distance = words[i] ? nearest_distance(word, words[i], best - 1) : best;
 
-		if (distance <= limit) {
+		if (distance < best) {
 			nearest = words[i];
-			limit = distance - 1; /* a later one must be nearer; 0 is the word itself */
+			best = distance;
 		}
-		if (distance == 0)
-			break;
 	}
 	return nearest;
 }

@@ -11,6 +11,7 @@
 #define PASS .disposition = ROW_PASS
 #define ABSENT .disposition = ROW_ABSENT
 #define HANDLE(function) .disposition = ROW_HANDLE, .handler = function
+#define REWRITE(function) .disposition = ROW_HANDLE, .handler = function, .rewrites = true
 #define GUARD(function) .disposition = ROW_GUARD, .handler = function
 #define REFUSE(e, text) .disposition = ROW_REFUSE, .error = e, .why = text
 #define RULED(what, list) what, .rules = list
@@ -44,6 +45,14 @@ int row_by_name(const char *name)
 		if (!strcmp(row_table[id].name, name))
 			return id;
 	return CALL_NONE;
+}
+
+bool row_any_rewrites(void)
+{
+	for (int id = 0; id < CALL_COUNT; id++)
+		if (row_table[id].rewrites)
+			return true;
+	return false;
 }
 
 static bool rule_matches(const struct arg_rule *rule, const uint64_t args[6])

@@ -8,6 +8,7 @@
  *
  *   disposition  PASS              the kernel runs it with no stop
  *                HANDLE(handler)   it stops and handler() gives the verdict
+ *                REWRITE(handler)  as HANDLE, and its verdict may be REWRITE or ANSWER_FD: programs get a window
  *                GUARD(handler)    as PASS, but as HANDLE on a kernel without mseal(2): could take the window away
  *                REFUSE(E, why)    answered with -E; the refusal is told, with `why`
  *                ABSENT            answered -ENOSYS as by a kernel that lacks it; callers fall back, so it is not told
@@ -19,6 +20,7 @@
 #ifndef INTERPOSE_SYSCALLS_ROW_H
 #define INTERPOSE_SYSCALLS_ROW_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -84,6 +86,7 @@ struct row {
 	enum disposition disposition;
 	int16_t error;                     /* ROW_REFUSE: a positive errno */
 	uint16_t classes;                  /* enum row_class, or'ed */
+	bool rewrites;                     /* ROW_HANDLE: the verdict may need the window */
 	const char *why;                   /* ROW_REFUSE: the rule in one clause */
 	call_handler *handler;             /* ROW_HANDLE and ROW_GUARD, or a rule with ROW_HANDLE */
 	const struct arg_rule *rules;      /* ends with .disposition = 0; NULL for none */
@@ -101,6 +104,9 @@ static inline const struct row *row_of(int call_id)
 
 /* Call id of the name, or CALL_NONE. */
 int row_by_name(const char *name);
+
+/* Whether any row REWRITEs: then each new program is given a window, at the cost of some stops for each exec. */
+bool row_any_rewrites(void);
 
 /* What the row says of these arguments: the disposition, with error and why where it is ROW_REFUSE. Used by the dispatcher
    on every engine, so that ptrace without a filter decides as the filter does. */

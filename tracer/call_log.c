@@ -98,8 +98,12 @@ static void resume_line(struct call_log *log, struct call_line *line, const stru
 	char buffer[32];
 
 	begin_line(log, line, call->tid);
-	if (line->cut)
+	if (line->cut) {
+		size_t start = log->text.len;
+
 		text_format(&log->text, "<... %s resumed>", name_of(call, buffer));
+		line->state.column = log->text.len - start;
+	}
 	if (log->open == line)
 		log->open = NULL;
 	line->open = line->cut = false;

@@ -61,21 +61,28 @@ static const struct diagnose_library *load_beside(void)
 	return load_from(path);
 }
 
+static struct {
+	const struct diagnose_library *library;
+	bool settled;
+} load_state;
+
+void diagnose_use(const struct diagnose_library *library)
+{
+	load_state.library = library;
+	load_state.settled = true;
+}
+
 const struct diagnose_library *diagnose_load(const char *path)
 {
-	static const struct diagnose_library *library;
-	static bool tried;
+	const struct diagnose_library *library;
 
 	if (path) {
-		library = load_from(path);
-		tried = true;
-	} else if (!tried) {
+		diagnose_use(load_from(path));
+	} else if (!load_state.settled) {
 		library = load_beside();
-		if (!library)
-			library = load_from(INTERPOSE_LIBDIR "/diagnose.so");
-		tried = true;
+		diagnose_use(library ? library : load_from(INTERPOSE_LIBDIR "/diagnose.so"));
 	}
-	return library;
+	return load_state.library;
 }
 
 const char *diagnose_missing(void)

@@ -112,6 +112,8 @@ struct diagnose_library {
 /* Loads the plugin from PATH, or from the usual places when NULL; once one is loaded, or NULL found none, that stays.
    NULL when there is none. For tests PATH is the one of the build folder, or one that does not exist. */
 const struct diagnose_library *diagnose_load(const char *path);
+/* Takes this one instead, or none. For tests. */
+void diagnose_use(const struct diagnose_library *library);
 
 /* --- diagnose_regs.c ------------------------------------------------------------------------------------------------- */
 

@@ -246,6 +246,7 @@ struct session *session_new(const struct session_options *options)
 	s->mechanism = options->mechanism;
 	s->output = -1;
 	s->watch = options->trace || options->count;
+	s->guard = row_any_rewrites() && !engine_can_seal();
 	if (options->trace)
 		memcpy(s->stop, options->trace_set, sizeof(s->stop));
 	if (options->count)
@@ -288,14 +289,6 @@ static int open_output(struct session *s)
 	return 0;
 }
 
-/* Whether any row that can be reached rewrites a call or hands over a descriptor. None does without a file or network policy:
-   then programs are not given a window, which costs a few stops at each exec. */
-static bool wants_window(const struct session *s)
-{
-	(void)s;
-	return false;
-}
-
 static enum engine_failure try_mechanism(struct session *s, const struct engine_program *program,
                                          enum engine_mechanism mechanism, int *error)
 {
@@ -313,7 +306,8 @@ static enum engine_failure try_mechanism(struct session *s, const struct engine_
 		.stop_unknown = s->options->count || s->options->trace_unknown,
 		.guard = s->guard, .tell = !s->options->quiet || s->options->explain,
 	};
-	struct engine_options options = { .mechanism = mechanism, .filter_data = FILTER_DATA, .window = wants_window(s), .context = s };
+	struct engine_options options = { .mechanism = mechanism, .filter_data = FILTER_DATA, .window = row_any_rewrites(),
+	                                  .context = s };
 	struct sock_fprog fprog = { 0, NULL };
 	enum engine_failure failure;
 
@@ -391,13 +385,14 @@ static int say_failure(const struct engine_program *program, enum engine_failure
 
 static void say_start(const struct session *s)
 {
-	const char *missing = diagnose_missing();
+	const char *missing;
 
 	if (!s->options->verbose)
 		return;
 	message("engine %s: %s", engine_mechanism_name(s->mechanism), s->mechanism == ENGINE_TRACE ?
 	        "a seccomp filter stops only the calls that need a decision" : "every system call stops twice");
-	if (missing && s->options->explain)
+	missing = s->options->explain ? diagnose_missing() : NULL; /* it loads the libraries */
+	if (missing)
 		message("%s", missing);
 }
 

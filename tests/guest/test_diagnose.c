@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -26,13 +27,16 @@
 
 #include "tracer/diagnose_impl.h"
 
-#define NOINLINE __attribute__((noinline, noclone, no_sanitize("undefined", "address"), optimize_less))
 #if defined(__clang__)
-#define optimize_less optnone
+#define NOINLINE __attribute__((noinline, optnone, no_sanitize("undefined", "address")))
 #else
-#define optimize_less optimize("O0")
+#define NOINLINE __attribute__((noinline, noclone, optimize("O0"), no_sanitize("undefined", "address")))
 #endif
 
+/* Asking for its own frame's address makes a compiler keep the frame pointer in that function. */
+#define KEEP_FRAME() (frame_kept = __builtin_frame_address(0))
+
+static void *volatile frame_kept;
 static volatile int sink;
 static int *volatile null_pointer;
 static bool verbose;
@@ -41,18 +45,36 @@ static bool verbose;
 
 static NOINLINE void crash_inner(void)
 {
+	KEEP_FRAME();
 	*null_pointer = 1;
 }
 
 static NOINLINE void crash_middle(void)
 {
+	KEEP_FRAME();
 	crash_inner();
 	sink++;
 }
 
 static NOINLINE void crash_null(void)
 {
+	KEEP_FRAME();
 	crash_middle();
+	sink++;
+}
+
+/* The program's own headers no longer tell of a sorted unwind table, as in static programs of some compilers. */
+static NOINLINE void crash_no_header(void)
+{
+	Elf64_Phdr *header = (Elf64_Phdr *)(uintptr_t)getauxval(AT_PHDR);
+	uintptr_t page = (uintptr_t)header & ~(uintptr_t)4095;
+
+	KEEP_FRAME();
+	mprotect((void *)page, 4096, PROT_READ | PROT_WRITE);
+	for (; header->p_type != PT_GNU_EH_FRAME; header++)
+		;
+	header->p_type = PT_NULL;
+	crash_null();
 	sink++;
 }
 
@@ -70,6 +92,7 @@ static NOINLINE void crash_call_null(void)
 {
 	void (*volatile nowhere)(void) = NULL;
 
+	KEEP_FRAME();
 	nowhere();
 	sink++;
 }
@@ -79,6 +102,7 @@ static NOINLINE void crash_call_data(void)
 	static char data[64];
 	void (*volatile there)(void) = (void (*)(void))(uintptr_t)data;
 
+	KEEP_FRAME();
 	there();
 	sink++;
 }
@@ -87,6 +111,7 @@ static NOINLINE int recurse(int depth)
 {
 	volatile char room[200];
 
+	KEEP_FRAME();
 	room[0] = (char)depth;
 	return depth == INT_MAX ? 0 : recurse(depth + 1) + room[0];
 }
@@ -95,6 +120,7 @@ static NOINLINE void crash_overflow(void)
 {
 	const struct rlimit small = { 256 << 10, 256 << 10 };
 
+	KEEP_FRAME();
 	setrlimit(RLIMIT_STACK, &small);
 	sink = recurse(0);
 }
@@ -230,6 +256,9 @@ static const struct crash crashes[] = {
 	{ "null", crash_null, SIGSEGV,
 	  { "SEGV_MAPERR", "at 0x0 (a null pointer)", "#0 ", "crash_inner+0x", "crash_middle+0x", "crash_null+0x", " main+0x", "=> " },
 	  { "crash_inner+0x", "crash_middle+0x", "crash_null+0x", "instructions (diagnose.so was not found" } },
+	{ "no header", crash_no_header, SIGSEGV,
+	  { "crash_inner+0x", "crash_middle+0x", "crash_null+0x", "crash_no_header+0x", "crash_start+0x", "run_all+0x", " main+0x" },
+	  { "crash_null+0x", "crash_no_header+0x" } },
 	{ "abort", crash_abort, SIGABRT, { "SI_TKILL", "from process", "#0 ", "abort+0x", "crash_abort+0x", "=> " }, { "registers:" } },
 	{ "wild", crash_wild, SIGSEGV, { "SEGV_MAPERR: address not mapped, at 0x123456789000\n", "crash_wild" }, { "crash_wild" } },
 	{ "call null", crash_call_null, SIGSEGV,
@@ -427,6 +456,70 @@ static int check_32_bit(bool plugin)
 }
 #endif
 
+/* --- a helper that goes wrong ---------------------------------------------------------------------------------------- */
+
+static int unwind_hangs(struct diagnose_task *task, diagnose_frame *frame, void *context)
+{
+	(void)task, (void)frame, (void)context;
+	while (pause())
+		;
+	return 0;
+}
+
+static int unwind_crashes(struct diagnose_task *task, diagnose_frame *frame, void *context)
+{
+	(void)task, (void)frame, (void)context;
+	crash_wild();
+	return 0;
+}
+
+static int unwind_cycles(struct diagnose_task *task, diagnose_frame *frame, void *context)
+{
+	while (frame(context, task->regs.ip, task->regs.sp, false))
+		;
+	return 0;
+}
+
+/* Frames without end that look good, all of them signal frames: those may lie anywhere. */
+static int unwind_endless(struct diagnose_task *task, diagnose_frame *frame, void *context)
+{
+	while (frame(context, task->regs.ip, task->regs.sp, true))
+		;
+	return 0;
+}
+
+static int check_helper(const char *name, int (*unwind)(struct diagnose_task *, diagnose_frame *, void *), const char *expect)
+{
+	const struct diagnose_library library = { .version = DIAGNOSE_LIBRARY_VERSION, .unwind = unwind };
+	const struct crash crash = { .name = name, .run = crash_null };
+	pid_t pid = crash_start(&crash, NULL);
+	int err, failed = 0;
+	char *text;
+
+	if (pid < 0 || crash_wait(pid, false) != SIGSEGV)
+		return fail(name, "no stop", NULL);
+	diagnose_use(&library);
+	text = crash_report(pid, name, SIGSEGV, &err);
+	if (verbose)
+		fputs(text, stdout);
+	if (err || !strstr(text, "SEGV_MAPERR") || !strstr(text, expect))
+		failed = fail(name, expect, text);
+	if (waitpid(-1, NULL, WNOHANG) != 0)
+		failed = fail(name, "something is left to wait for", NULL);
+	free(text);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, __WALL);
+	return failed;
+}
+
+static int check_helpers(void)
+{
+	return check_helper("hang", unwind_hangs, "the report ends here: it took too long") +
+	       check_helper("crash", unwind_crashes, "the report ends here: reading this guest's memory or files was the end of it") +
+	       check_helper("cycle", unwind_cycles, "does not lie above its callee: the stack is damaged here") +
+	       check_helper("endless", unwind_endless, "and more frames");
+}
+
 /* A task that is no longer there is an error, told. */
 static int check_gone(void)
 {
@@ -520,7 +613,7 @@ int main(int argc, char **argv)
 	} else {
 		printf("test_diagnose: less is tested: %s\n", diagnose_missing());
 	}
-	failed += check_gone();
+	failed += check_gone() + check_helpers();
 	diagnose_load("/nonexistent/diagnose.so");
 	if (!diagnose_missing())
 		failed += fail("missing", "a program without the plugin says that nothing is missing", NULL);

@@ -15,7 +15,7 @@
 
 enum { BASE = 0x10000, MEMORY = 64 << 10 };
 
-static unsigned char memory[MEMORY];
+static _Alignas(16) unsigned char memory[MEMORY];
 static size_t used;
 static struct guest guest;
 static struct text out;
@@ -256,7 +256,7 @@ START_TEST(strings_out)
 
 	is(line(readlink, 19, path, buf, 4096), "readlink(\"/proc/self/exe\", \"/usr/bin/python3.11\", 4096) = 19");
 	is(line(getcwd, 5, cwd, 4096), "getcwd(\"/tmp\", 4096) = 5");
-	is(line(getcwd, -ERANGE, cwd, 1), "getcwd(0x10050, 1) = -1 ERANGE (Numerical result out of range)");
+	is(line(getcwd, -ERANGE, cwd, 1), "getcwd(0x10040, 1) = -1 ERANGE (Numerical result out of range)");
 }
 END_TEST
 
@@ -392,7 +392,7 @@ START_TEST(exec_calls)
 	uint64_t path = put_string("/bin/ls"), zero = put_string("ls"), one = put_string("-l"), argv = put_words(zero, one, 0);
 	uint64_t env = put_words(zero, one, zero, 0);
 
-	is(line(execve, 0, path, argv, env), "execve(\"/bin/ls\", [\"ls\", \"-l\"], 0x10050 /* 3 vars */) = 0");
+	is(line(execve, 0, path, argv, env), "execve(\"/bin/ls\", [\"ls\", \"-l\"], 0x10060 /* 3 vars */) = 0");
 	is(line(execve, 0, path, 0, 0), "execve(\"/bin/ls\", NULL, NULL) = 0");
 	arch = arch_all[ARCH_I386];
 	argv = put_words(zero, one, 0);
@@ -497,7 +497,7 @@ END_TEST
 
 START_TEST(scheduling)
 {
-	uint64_t mask = put("\x0b\0\0\0\0\0\0\0\1", 16), param = put_ints(5);
+	uint64_t mask = put("\x0b\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0", 16), param = put_ints(5);
 	uint64_t attr = put((const uint32_t[12]){ 48, 6, 1, 0, 0, 0, 100, 0, 200, 0, 300, 0 }, 48);
 
 	is(line(sched_getaffinity, 16, 0, 128, mask), "sched_getaffinity(0, 128, [0 1 3 64]) = 16");
@@ -924,9 +924,7 @@ START_TEST(escapes)
 {
 	uint64_t path = put_string("\33]0;owned\a\n\r\x9b" "31m");
 
-	line(chdir, 0, path);
-	for (size_t i = 0; i < out.len; i++)
-		ck_assert_msg(out.data[i] >= 0x20 && out.data[i] < 0x7f, "byte %#x", out.data[i]);
+	is(line(chdir, 0, path), "chdir(\"\\33]0;owned\\7\\n\\r\\23331m\") = 0");
 }
 END_TEST
 
@@ -986,12 +984,14 @@ static int64_t random_result(void)
 	}
 }
 
+/* No assertion for each byte: libcheck notes every one. */
 static void check_printable(const struct call *call)
 {
-	ck_assert_uint_le(out.len, TEXT_MAX);
-	ck_assert_uint_eq(strlen(out.data), out.len);
+	if (out.len > TEXT_MAX || strlen(out.data) != out.len)
+		ck_abort_msg("%s: %zu bytes, %zu in fact", row_table[call->id].name, out.len, strlen(out.data));
 	for (size_t i = 0; i < out.len; i++)
-		ck_assert_msg(out.data[i] >= 0x20 && out.data[i] < 0x7f, "%s: byte %#x", row_table[call->id].name, out.data[i]);
+		if (out.data[i] < 0x20 || out.data[i] >= 0x7f)
+			ck_abort_msg("%s: byte %#x", row_table[call->id].name, out.data[i]);
 }
 
 START_TEST(every_row_on_every_arch)
@@ -1019,7 +1019,8 @@ START_TEST(every_row_on_every_arch)
 				memory[random64() % MEMORY] ^= 0xff; /* the kernel, or another thread */
 				decode_exit(&out, &call, &state, random_result());
 				check_printable(&call);
-				ck_assert_msg(strstr(out.data, "= ") || out.len == TEXT_MAX, "no result: %s", out.data);
+				if (!strstr(out.data, "= ") && out.len != TEXT_MAX)
+					ck_abort_msg("no result: %s", out.data);
 			}
 		}
 	}
@@ -1041,7 +1042,8 @@ START_TEST(random_siginfo)
 		info[1] = info[2] = info[3] = 0;
 		text_clear(&out);
 		decode_siginfo_of(&out, info, round & 1 ? 4 : 8);
-		ck_assert_uint_lt(out.len, 512);
+		if (out.len >= 512)
+			ck_abort_msg("%zu bytes: %s", out.len, out.data);
 	}
 }
 END_TEST
@@ -1094,8 +1096,10 @@ START_TEST(sets)
 		count += stop[i];
 	ck_assert_int_eq(count, CALL_COUNT);
 	ck_assert_int_eq(decode_parse_set("none", stop, bad, near), 0);
+	count = 0;
 	for (int i = 0; i < CALL_COUNT; i++)
-		ck_assert(!stop[i]);
+		count += stop[i];
+	ck_assert_int_eq(count, 0);
 	ck_assert_int_eq(decode_parse_set("!none", stop, bad, near), 0);
 	ck_assert(stop[CALL_read]);
 }
@@ -1201,6 +1205,7 @@ static void add_hostile(TCase *tcase)
 	tcase_add_test(tcase, random_siginfo);
 }
 
+Suite *suite_decode(void);
 Suite *suite_decode(void)
 {
 	Suite *suite = suite_create("decode");

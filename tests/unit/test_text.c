@@ -44,7 +44,8 @@ START_TEST(quoting_all_bytes)
 	quoted(bytes, sizeof(bytes), sizeof(bytes));
 	ck_assert_uint_gt(text.len, 256 + 2);
 	for (size_t i = 0; i < text.len; i++)
-		ck_assert_msg(text.data[i] >= 0x20 && text.data[i] < 0x7f, "byte %zu is %#x", i, text.data[i]);
+		if (text.data[i] < 0x20 || text.data[i] >= 0x7f)
+			ck_abort_msg("byte %zu is %#x", i, text.data[i]);
 }
 END_TEST
 
@@ -166,6 +167,7 @@ START_TEST(distances)
 }
 END_TEST
 
+Suite *suite_text(void);
 Suite *suite_text(void)
 {
 	Suite *suite = suite_create("text");
