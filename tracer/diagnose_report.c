@@ -41,7 +41,7 @@ static void report_text(FILE *out, const char *text)
 		if (c >= ' ' && c < 0x7f)
 			fputc(c, out);
 		else
-			fputc('?', out);
+			fprintf(out, "\\%03o", c);
 	}
 }
 

@@ -15,6 +15,7 @@
 #include "tracer/call_count.h"
 #include "tracer/call_log.h"
 #include "tracer/diagnose.h"
+#include "tracer/inherited.h"
 #include "tracer/message.h"
 #include "tracer/refusal.h"
 #include "tracer/session.h"
@@ -31,6 +32,7 @@ struct session {
 	struct call_log log;
 	struct call_counts *counts;
 	struct refusals refusals;
+	struct inherited inherited;
 };
 
 struct task_view { /* what call->state points to */
@@ -267,6 +269,7 @@ void session_free(struct session *s)
 	call_log_end(&s->log);
 	refusals_free(&s->refusals);
 	free(s->counts);
+	free(s->inherited.fds);
 	if (s->output > STDERR_FILENO)
 		close(s->output);
 	free(s);
@@ -423,6 +426,7 @@ int session_run(const struct session_options *options, const struct engine_progr
 		message("out of memory");
 		return -1;
 	}
+	inherited_list(&s->inherited); /* without /proc they stay open, which harms little */
 	if (open_output(s) < 0) {
 		session_free(s);
 		return -1;
@@ -434,6 +438,7 @@ int session_run(const struct session_options *options, const struct engine_progr
 		session_free(s);
 		return -1;
 	}
+	inherited_close(&s->inherited);
 	say_start(s);
 	signals_start(s->engine);
 	status = engine_run(s->engine);

@@ -7,6 +7,8 @@
 #ifndef INTERPOSE_TESTS_ENGINE_TEST_H
 #define INTERPOSE_TESTS_ENGINE_TEST_H
 
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -38,7 +40,35 @@ struct shared {
 struct test;
 extern const struct test tests_window[], tests_calls[], tests_life[];
 
-/* The guest's side of it; ends the program where there is none. */
-struct shared *shared_guest(void);
+/* --- guests ---------------------------------------------------------------------------------------------------------- */
+
+extern struct shared *shared;
+
+/* openat of "/virtual/NAME"; SEQUENCE is its fourth argument. A descriptor, or -1 with errno. */
+int open_virtual(const char *name, int flags, unsigned sequence);
+
+/* Whether FD, which is closed, holds exactly TEXT. */
+bool file_holds(int fd, const char *text);
+
+/* A thread blocked in a rewritten open of a FIFO. */
+struct blocked {
+	pthread_t thread;
+	int fifo;
+	int got;   /* the byte that came through it; -1 when the open failed */
+	int error; /* and why */
+	volatile pid_t tid;
+};
+
+/* COUNT threads on the FIFOs from FIRST on. */
+void blocked_start(struct blocked *b, int first, int count);
+
+/* Waits until they all are in the kernel's open; false after a long time. */
+bool blocked_await(struct blocked *b, int count);
+
+/* Opens the other end and waits for the thread: whether the right byte came. */
+bool blocked_release(struct blocked *b);
+
+/* Writes to the end of all of them, from the last to the first; how many were right. */
+int blocked_release_all(struct blocked *b, int count);
 
 #endif

@@ -196,7 +196,8 @@ bool engine_step(struct engine *e)
 	}
 	if (e->hold.count)
 		hold_tick(e);
-	return !e->ending || clock_now() < e->kill_until;
+	/* children that this process had before it became the supervisor are not waited for */
+	return !e->ending || (e->task_count > e->dead && clock_now() < e->kill_until);
 }
 
 int engine_run(struct engine *e)

@@ -156,6 +156,7 @@ enum engine_failure engine_launch(struct engine *e, const struct engine_program 
 	if (child == 0)
 		child_run(e, program, &p);
 	*error = child < 0 ? errno : -add_root(e, child);
+	signal(SIGCHLD, SIG_DFL); /* ignored, as the guest may inherit it, it would reap our guests unseen */
 	close(p.error[1]);
 	p.error[1] = -1;
 	if (child > 0 && !*error) {

@@ -45,7 +45,7 @@ static void kill_one(struct engine *e, struct task *task, void *data)
 {
 	(void)e, (void)data;
 	if (!task->dead)
-		syscall(SYS_tgkill, task->call.tgid, task->tid, SIGKILL);
+		syscall(SYS_tkill, task->tid, SIGKILL); /* the process of a new one may not be known yet */
 }
 
 void kill_all(struct engine *e)
