@@ -35,7 +35,8 @@ struct call {
 
 /* Copies LEN bytes at ADDR into BUF, all or nothing. 0, or -EFAULT. Marks the call as decided by memory. Where the process has
    made itself undumpable, -EFAULT may only mean that the engine must open its memory first: the handler returns as for any
-   EFAULT, its verdict is dropped, and the call comes again. So a handler reads before it does anything that lasts. */
+   EFAULT, its verdict is dropped, and the call comes again. So a handler reads before it does anything that lasts. The same
+   happens once to an ANSWER with writes. */
 int guest_read(struct call *call, uint64_t addr, void *buf, size_t len);
 
 /* Copies the string at ADDR, NUL included, into BUF of SIZE bytes. Never reads past the page that holds the NUL.

@@ -1,8 +1,9 @@
 /*
  * decode.c - one line for a call: its name, its arguments as the row shapes them, its result.
  *
- * The entry prints up to the first argument that the kernel fills, the exit goes on from there (as strace does), so a blocked
- * call already shows what it waits for. Nothing here knows a struct: a kind of args.def has a printer in one of the decode_*.c.
+ * The entry prints up to the first argument that the kernel fills, the exit goes on from there (as strace does), so a
+ * blocked call already shows what it waits for. Nothing here knows a struct: a kind of args.def has a printer in one of the
+ * decode_*.c.
  */
 #include <errno.h>
 
@@ -34,60 +35,49 @@ static void arg_ipc(struct decoding *d, uint64_t value)
 	}
 }
 
+#define IN(name, print) [ARG_##name] = { arg_##print, AT_ENTRY, NULL, NULL }
+#define OUT(name, print) [ARG_##name] = { arg_##print, AT_EXIT, NULL, NULL }
+#define KEPT(name, print, keep) [ARG_##name] = { arg_##print, AT_EXIT, keep, NULL }
+#define ALWAYS(name, print, keep) [ARG_##name] = { arg_##print, AT_EXIT_ALWAYS, keep, NULL }
+#define REQUEST(name, print, fills) [ARG_##name] = { arg_##print, AT_REQUEST, NULL, fills }
+
 static const struct kind kinds[] = {
-	[ARG_INT] = { arg_int }, [ARG_UINT] = { arg_uint }, [ARG_LONG] = { arg_long }, [ARG_ULONG] = { arg_ulong },
-	[ARG_HEX] = { arg_hex }, [ARG_OCTAL] = { arg_octal }, [ARG_PTR] = { arg_ptr }, [ARG_OFF64] = { arg_off64 },
-	[ARG_U64] = { arg_u64 }, [ARG_POS] = { arg_off64 }, [ARG_FD] = { arg_int }, [ARG_DIRFD] = { arg_dirfd },
-	[ARG_FD_PAIR] = { arg_fd_pair, AT_EXIT }, [ARG_PID] = { arg_int }, [ARG_UID] = { arg_uid },
-	[ARG_UID_OUT] = { arg_id, AT_EXIT }, [ARG_UID16] = { arg_uid16 }, [ARG_UID16_OUT] = { arg_id16, AT_EXIT },
-	[ARG_GID_LIST] = { arg_ids }, [ARG_GID_LIST_OUT] = { arg_ids, AT_EXIT }, [ARG_MODE] = { arg_octal },
-	[ARG_MODE_TYPE] = { arg_mode_type }, [ARG_DEV] = { arg_dev }, [ARG_SIGNAL] = { arg_signal }, [ARG_FLAGS] = { arg_flags },
-	[ARG_ENUM] = { arg_enum }, [ARG_PATH] = { arg_path }, [ARG_STRING] = { arg_string },
-	[ARG_STRING_OUT] = { arg_string_out, AT_EXIT }, [ARG_STRINGV] = { arg_stringv }, [ARG_ENVIRON] = { arg_environ },
-	[ARG_BUF_IN] = { arg_buf }, [ARG_BUF_OUT] = { arg_buf, AT_EXIT }, [ARG_IOVEC_IN] = { arg_iovec },
-	[ARG_IOVEC_OUT] = { arg_iovec, AT_EXIT }, [ARG_SOCKADDR_IN] = { arg_sockaddr_in },
-	[ARG_SOCKADDR_OUT] = { arg_sockaddr_out, AT_EXIT }, [ARG_SOCKLEN_INOUT] = { arg_socklen, AT_EXIT_ALWAYS, keep_int },
-	[ARG_MSGHDR_IN] = { arg_msghdr }, [ARG_MSGHDR_OUT] = { arg_msghdr, AT_EXIT, keep_msghdr },
-	[ARG_MMSGHDR_IN] = { arg_mmsghdr }, [ARG_MMSGHDR_OUT] = { arg_mmsghdr, AT_EXIT }, [ARG_SOCKOPT_IN] = { arg_sockopt },
-	[ARG_SOCKOPT_OUT] = { arg_sockopt, AT_EXIT }, [ARG_SOCKOPT_LEVEL] = { arg_sockopt_level },
-	[ARG_SOCKOPT_NAME] = { arg_sockopt_name }, [ARG_SOCKET_TYPE] = { arg_socket_type },
-	[ARG_SOCKET_PROTO] = { arg_socket_proto }, [ARG_STAT_OUT] = { arg_stat, AT_EXIT },
-	[ARG_STAT64_OUT] = { arg_stat64, AT_EXIT }, [ARG_OLDSTAT_OUT] = { arg_oldstat, AT_EXIT },
-	[ARG_STATX_OUT] = { arg_statx, AT_EXIT }, [ARG_STATFS_OUT] = { arg_statfs, AT_EXIT },
-	[ARG_STATFS64_OUT] = { arg_statfs64, AT_EXIT }, [ARG_TIMESPEC_IN] = { arg_timespec },
-	[ARG_TIMESPEC_OUT] = { arg_timespec_out, AT_EXIT_ALWAYS }, [ARG_TIMESPEC64_IN] = { arg_timespec64 },
-	[ARG_TIMESPEC64_OUT] = { arg_timespec64_out, AT_EXIT_ALWAYS }, [ARG_TIMESPEC_PAIR_IN] = { arg_timespec_pair },
-	[ARG_TIMESPEC64_PAIR_IN] = { arg_timespec64_pair }, [ARG_TIMEVAL_IN] = { arg_timeval },
-	[ARG_TIMEVAL_OUT] = { arg_timeval, AT_EXIT }, [ARG_TIMEVAL_PAIR_IN] = { arg_timeval_pair },
-	[ARG_ITIMERVAL_IN] = { arg_itimerval }, [ARG_ITIMERVAL_OUT] = { arg_itimerval, AT_EXIT },
-	[ARG_ITIMERSPEC_IN] = { arg_itimerspec }, [ARG_ITIMERSPEC_OUT] = { arg_itimerspec, AT_EXIT },
-	[ARG_ITIMERSPEC64_IN] = { arg_itimerspec64 }, [ARG_ITIMERSPEC64_OUT] = { arg_itimerspec64, AT_EXIT },
-	[ARG_UTIMBUF_IN] = { arg_utimbuf }, [ARG_TIME_OUT] = { arg_time, AT_EXIT }, [ARG_TIMEZONE_PTR] = { arg_ptr },
-	[ARG_TIMEX] = { arg_timex, AT_EXIT }, [ARG_TMS_OUT] = { arg_tms, AT_EXIT }, [ARG_SIGSET_IN] = { arg_sigset },
-	[ARG_SIGSET_OUT] = { arg_sigset, AT_EXIT }, [ARG_SIGACTION_IN] = { arg_sigaction },
-	[ARG_SIGACTION_OUT] = { arg_sigaction, AT_EXIT }, [ARG_SIGINFO_IN] = { arg_siginfo },
-	[ARG_SIGINFO_OUT] = { arg_siginfo, AT_EXIT }, [ARG_SIGSTACK_IN] = { arg_sigstack },
-	[ARG_SIGSTACK_OUT] = { arg_sigstack, AT_EXIT }, [ARG_PSELECT_SIGMASK] = { arg_pselect_sigmask },
-	[ARG_WAIT_STATUS_OUT] = { arg_wait_status, AT_EXIT }, [ARG_RUSAGE_OUT] = { arg_rusage, AT_EXIT },
-	[ARG_RLIMIT_IN] = { arg_rlimit }, [ARG_RLIMIT_OUT] = { arg_rlimit, AT_EXIT }, [ARG_RLIMIT64_IN] = { arg_rlimit64 },
-	[ARG_RLIMIT64_OUT] = { arg_rlimit64, AT_EXIT }, [ARG_POLLFD] = { arg_pollfd }, [ARG_FDSET] = { arg_fdset },
-	[ARG_EPOLL_EVENT_IN] = { arg_epoll_event }, [ARG_EPOLL_EVENT_OUT] = { arg_epoll_events, AT_EXIT },
-	[ARG_DIRENT_OUT] = { arg_dirents, AT_EXIT }, [ARG_INT_PTR_IN] = { arg_int_at }, [ARG_INT_PTR_OUT] = { arg_int_at, AT_EXIT },
-	[ARG_ULONG_PTR_OUT] = { arg_ulong_at, AT_EXIT }, [ARG_OFF_INOUT] = { arg_offset, AT_EXIT_ALWAYS, keep_offset },
-	[ARG_OFF64_INOUT] = { arg_offset64, AT_EXIT_ALWAYS, keep_offset64 }, [ARG_UTSNAME_OUT] = { arg_utsname, AT_EXIT },
-	[ARG_SYSINFO_OUT] = { arg_sysinfo, AT_EXIT }, [ARG_CAP_HEADER] = { arg_cap_header }, [ARG_CAP_DATA_IN] = { arg_cap_data },
-	[ARG_CAP_DATA_OUT] = { arg_cap_data, AT_EXIT }, [ARG_SCHED_PARAM_IN] = { arg_int_at },
-	[ARG_SCHED_PARAM_OUT] = { arg_int_at, AT_EXIT }, [ARG_SCHED_ATTR_IN] = { arg_sched_attr },
-	[ARG_SCHED_ATTR_OUT] = { arg_sched_attr, AT_EXIT }, [ARG_CPUSET_IN] = { arg_cpuset }, [ARG_CPUSET_OUT] = { arg_cpuset, AT_EXIT },
-	[ARG_OPEN_HOW] = { arg_open_how }, [ARG_CLONE_ARGS] = { arg_clone_args }, [ARG_CLONE_FLAGS] = { arg_clone_flags },
-	[ARG_FUTEX_OP] = { arg_futex_op }, [ARG_FUTEX_WAITV] = { arg_futex_waitv }, [ARG_IOCTL_REQUEST] = { arg_ioctl_request },
-	[ARG_IOCTL_ARG] = { arg_ioctl, AT_REQUEST, NULL, ioctl_fills }, [ARG_FCNTL_ARG] = { arg_fcntl, AT_REQUEST, NULL, fcntl_fills },
-	[ARG_PRCTL_ARG] = { arg_prctl, AT_REQUEST, NULL, prctl_fills }, [ARG_SECCOMP_ARG] = { arg_seccomp },
-	[ARG_SOCKETCALL_ARGS] = { arg_ptr }, [ARG_IPC_ARGS] = { arg_ipc }, [ARG_OLD_MMAP_ARGS] = { arg_ptr },
-	[ARG_OLD_SELECT_ARGS] = { arg_ptr }, [ARG_SEMBUF_IN] = { arg_sembuf }, [ARG_SHM_IPC_FLAGS] = { arg_shm_flags },
-	[ARG_MQ_ATTR_IN] = { arg_mq_attr }, [ARG_MQ_ATTR_OUT] = { arg_mq_attr, AT_EXIT }, [ARG_SIGEVENT_IN] = { arg_sigevent },
-	[ARG_FILE_HANDLE] = { arg_file_handle, AT_EXIT_ALWAYS, keep_int }, [ARG_USER_DESC] = { arg_user_desc },
-	[ARG_BUF_HEX] = { arg_buf_hex }, [ARG_STRUCT_IN] = { arg_ptr }, [ARG_STRUCT_OUT] = { arg_ptr }
+	IN(INT, int), IN(UINT, uint), IN(LONG, long), IN(ULONG, ulong), IN(HEX, hex), IN(OCTAL, octal), IN(PTR, ptr),
+	IN(OFF64, off64), IN(U64, u64), IN(POS, off64), IN(FD, int), IN(DIRFD, dirfd), OUT(FD_PAIR, fd_pair),
+	IN(PID, int), IN(UID, uid), OUT(UID_OUT, id), IN(UID16, uid16), OUT(UID16_OUT, id16), IN(GID_LIST, ids),
+	OUT(GID_LIST_OUT, ids), IN(MODE, octal), IN(MODE_TYPE, mode_type), IN(DEV, dev), IN(SIGNAL, signal),
+	IN(FLAGS, flags), IN(ENUM, enum), IN(PATH, path), IN(STRING, string), OUT(STRING_OUT, string_out),
+	IN(STRINGV, stringv), IN(ENVIRON, environ), IN(BUF_IN, buf), OUT(BUF_OUT, buf), IN(IOVEC_IN, iovec),
+	OUT(IOVEC_OUT, iovec), IN(SOCKADDR_IN, sockaddr_in), OUT(SOCKADDR_OUT, sockaddr_out),
+	ALWAYS(SOCKLEN_INOUT, socklen, keep_int), IN(MSGHDR_IN, msghdr), KEPT(MSGHDR_OUT, msghdr, keep_msghdr),
+	IN(MMSGHDR_IN, mmsghdr), OUT(MMSGHDR_OUT, mmsghdr), IN(SOCKOPT_IN, sockopt), OUT(SOCKOPT_OUT, sockopt),
+	IN(SOCKOPT_LEVEL, sockopt_level), IN(SOCKOPT_NAME, sockopt_name), IN(SOCKET_TYPE, socket_type),
+	IN(SOCKET_PROTO, socket_proto), OUT(STAT_OUT, stat), OUT(STAT64_OUT, stat64), OUT(OLDSTAT_OUT, oldstat),
+	OUT(STATX_OUT, statx), OUT(STATFS_OUT, statfs), OUT(STATFS64_OUT, statfs64), IN(TIMESPEC_IN, timespec),
+	ALWAYS(TIMESPEC_OUT, timespec_out, NULL), IN(TIMESPEC64_IN, timespec64),
+	ALWAYS(TIMESPEC64_OUT, timespec64_out, NULL), IN(TIMESPEC_PAIR_IN, timespec_pair),
+	IN(TIMESPEC64_PAIR_IN, timespec64_pair), IN(TIMEVAL_IN, timeval), OUT(TIMEVAL_OUT, timeval),
+	IN(TIMEVAL_PAIR_IN, timeval_pair), IN(ITIMERVAL_IN, itimerval), OUT(ITIMERVAL_OUT, itimerval),
+	IN(ITIMERSPEC_IN, itimerspec), OUT(ITIMERSPEC_OUT, itimerspec), IN(ITIMERSPEC64_IN, itimerspec64),
+	OUT(ITIMERSPEC64_OUT, itimerspec64), IN(UTIMBUF_IN, utimbuf), OUT(TIME_OUT, time), IN(TIMEZONE_PTR, ptr),
+	OUT(TIMEX, timex), OUT(TMS_OUT, tms), IN(SIGSET_IN, sigset), OUT(SIGSET_OUT, sigset),
+	IN(SIGACTION_IN, sigaction), OUT(SIGACTION_OUT, sigaction), IN(SIGINFO_IN, siginfo), OUT(SIGINFO_OUT, siginfo),
+	IN(SIGSTACK_IN, sigstack), OUT(SIGSTACK_OUT, sigstack), IN(PSELECT_SIGMASK, pselect_sigmask),
+	OUT(WAIT_STATUS_OUT, wait_status), OUT(RUSAGE_OUT, rusage), IN(RLIMIT_IN, rlimit), OUT(RLIMIT_OUT, rlimit),
+	IN(RLIMIT64_IN, rlimit64), OUT(RLIMIT64_OUT, rlimit64), IN(POLLFD, pollfd), IN(FDSET, fdset),
+	IN(EPOLL_EVENT_IN, epoll_event), OUT(EPOLL_EVENT_OUT, epoll_events), OUT(DIRENT_OUT, dirents),
+	IN(INT_PTR_IN, int_at), OUT(INT_PTR_OUT, int_at), OUT(ULONG_PTR_OUT, ulong_at),
+	ALWAYS(OFF_INOUT, offset, keep_offset), ALWAYS(OFF64_INOUT, offset64, keep_offset64), OUT(UTSNAME_OUT, utsname),
+	OUT(SYSINFO_OUT, sysinfo), IN(CAP_HEADER, cap_header), IN(CAP_DATA_IN, cap_data), OUT(CAP_DATA_OUT, cap_data),
+	IN(SCHED_PARAM_IN, int_at), OUT(SCHED_PARAM_OUT, int_at), IN(SCHED_ATTR_IN, sched_attr),
+	OUT(SCHED_ATTR_OUT, sched_attr), IN(CPUSET_IN, cpuset), OUT(CPUSET_OUT, cpuset), IN(OPEN_HOW, open_how),
+	IN(CLONE_ARGS, clone_args), IN(CLONE_FLAGS, clone_flags), IN(FUTEX_OP, futex_op), IN(FUTEX_WAITV, futex_waitv),
+	IN(IOCTL_REQUEST, ioctl_request), REQUEST(IOCTL_ARG, ioctl, ioctl_fills),
+	REQUEST(FCNTL_ARG, fcntl, fcntl_fills), REQUEST(PRCTL_ARG, prctl, prctl_fills), IN(SECCOMP_ARG, seccomp),
+	IN(SOCKETCALL_ARGS, ptr), IN(IPC_ARGS, ipc), IN(OLD_MMAP_ARGS, ptr), IN(OLD_SELECT_ARGS, ptr),
+	IN(SEMBUF_IN, sembuf), IN(SHM_IPC_FLAGS, shm_flags), IN(MQ_ATTR_IN, mq_attr), OUT(MQ_ATTR_OUT, mq_attr),
+	IN(SIGEVENT_IN, sigevent), ALWAYS(FILE_HANDLE, file_handle, keep_int), IN(USER_DESC, user_desc),
+	IN(BUF_HEX, buf_hex), IN(STRUCT_IN, ptr), IN(STRUCT_OUT, ptr)
 };
 
 /* --- arguments and registers ---------------------------------------------------------------------------------------- */
@@ -319,6 +309,18 @@ static void result_error(struct text *out, int error)
 	text_char(out, ')');
 }
 
+/* Flags are told as such: in hexadecimal, with their names behind. */
+static void fcntl_number(struct text *out, const struct call *call, int64_t result)
+{
+	enum { GETFD = 1, GETFL = 3, GET_SEALS = 1034 };
+	uint32_t command = (uint32_t)call->args[1];
+
+	if (command == GETFD || command == GETFL || command == GET_SEALS)
+		text_hex(out, (uint32_t)result);
+	else
+		text_dec(out, (int32_t)result);
+}
+
 void decode_result(struct text *out, const struct call *call, int64_t result)
 {
 	if (result < 0 && result >= -4095) {
@@ -337,6 +339,10 @@ void decode_result(struct text *out, const struct call *call, int64_t result)
 		break;
 	case CALL_umask:
 		text_octal(out, (uint64_t)result & 07777, 3);
+		break;
+	case CALL_fcntl:
+	case CALL_fcntl64:
+		fcntl_number(out, call, result);
 		break;
 	case CALL_sgetmask:
 	case CALL_ssetmask:

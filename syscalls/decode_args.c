@@ -554,11 +554,6 @@ void decode_buffer(struct decoding *d, uint64_t addr, uint64_t len, size_t max)
 		text_lit(d->out, "...");
 }
 
-void arg_buf(struct decoding *d, uint64_t value)
-{
-	decode_buffer(d, value, decode_ref(d), SHOW_STRING);
-}
-
 void arg_buf_hex(struct decoding *d, uint64_t value)
 {
 	uint64_t len = decode_ref(d);
@@ -572,6 +567,14 @@ void arg_buf_hex(struct decoding *d, uint64_t value)
 		if (wanted < len)
 			text_lit(d->out, "...");
 	}
+}
+
+void arg_buf(struct decoding *d, uint64_t value)
+{
+	if (d->call->id == CALL_getrandom)
+		arg_buf_hex(d, value);
+	else
+		decode_buffer(d, value, decode_ref(d), SHOW_STRING);
 }
 
 void decode_iovec(struct decoding *d, uint64_t addr, uint64_t count, uint64_t bytes)

@@ -1,6 +1,6 @@
 /*
- * decode_errno.c - names of errors: asm-generic/errno.h, which all architectures of ours use, and the kernel's inner ones that
- * only a tracer sees (linux/errno.h).
+ * decode_errno.c - names of errors: asm-generic/errno.h, which all architectures of ours use, and the kernel's inner ones
+ * that only a tracer sees (linux/errno.h).
  */
 #include "syscalls/decode_impl.h"
 

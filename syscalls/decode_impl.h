@@ -161,9 +161,9 @@ void decode_sockaddr(struct text *out, const uint8_t *addr, size_t len);
 typedef void arg_printer(struct decoding *d, uint64_t value);
 
 /* decode_args.c */
-arg_printer arg_int, arg_uint, arg_long, arg_ulong, arg_hex, arg_octal, arg_ptr, arg_off64, arg_u64, arg_dirfd, arg_uid, arg_uid16;
-arg_printer arg_fd_pair, arg_id, arg_id16, arg_ids, arg_flags, arg_enum, arg_path, arg_string, arg_string_out, arg_stringv;
-arg_printer arg_environ, arg_buf, arg_buf_hex, arg_iovec, arg_int_at, arg_ulong_at, arg_offset, arg_offset64;
+arg_printer arg_int, arg_uint, arg_long, arg_ulong, arg_hex, arg_octal, arg_ptr, arg_off64, arg_u64, arg_dirfd, arg_uid;
+arg_printer arg_uid16, arg_fd_pair, arg_id, arg_id16, arg_ids, arg_flags, arg_enum, arg_path, arg_string, arg_string_out;
+arg_printer arg_stringv, arg_environ, arg_buf, arg_buf_hex, arg_iovec, arg_int_at, arg_ulong_at, arg_offset, arg_offset64;
 arg_printer arg_clone_flags, arg_futex_op, arg_shm_flags;
 /* decode_structs.c */
 arg_printer arg_dev, arg_mode_type, arg_stat, arg_stat64, arg_oldstat, arg_statx, arg_statfs, arg_statfs64, arg_utsname;
@@ -175,7 +175,8 @@ arg_printer arg_timespec, arg_timespec64, arg_timespec_out, arg_timespec64_out, 
 arg_printer arg_timeval, arg_timeval_pair, arg_itimerval, arg_itimerspec, arg_itimerspec64, arg_utimbuf, arg_time, arg_timex;
 arg_printer arg_tms, arg_rusage, arg_rlimit, arg_rlimit64;
 /* decode_signals.c */
-arg_printer arg_signal, arg_sigset, arg_pselect_sigmask, arg_sigaction, arg_sigstack, arg_siginfo, arg_sigevent, arg_wait_status;
+arg_printer arg_signal, arg_sigset, arg_pselect_sigmask, arg_sigaction, arg_sigstack, arg_siginfo, arg_sigevent;
+arg_printer arg_wait_status;
 /* decode_sockets.c */
 arg_printer arg_sockaddr_in, arg_sockaddr_out, arg_socklen, arg_msghdr, arg_mmsghdr, arg_sockopt, arg_sockopt_level;
 arg_printer arg_sockopt_name, arg_socket_type, arg_socket_proto;

@@ -242,10 +242,10 @@ void arg_ioctl(struct decoding *d, uint64_t value)
 /* --- fcntl ----------------------------------------------------------------------------------------------------------- */
 
 enum fcntl_command {
-	DUPFD = 0, GETFD = 1, SETFD = 2, GETFL = 3, SETFL = 4, GETLK = 5, SETLK = 6, SETLKW = 7, SETOWN = 8, GETOWN = 9, SETSIG = 10,
-	GETSIG = 11, GETLK64 = 12, SETLK64 = 13, SETLKW64 = 14, SETOWN_EX = 15, GETOWN_EX = 16, OFD_GETLK = 36, OFD_SETLK = 37,
-	OFD_SETLKW = 38, SETLEASE = 1024, GETLEASE = 1025, NOTIFY = 1026, CREATED_QUERY = 1028, DUPFD_CLOEXEC = 1030,
-	SETPIPE_SZ = 1031, GETPIPE_SZ = 1032, ADD_SEALS = 1033, GET_SEALS = 1034, GET_RW_HINT = 1035, SET_RW_HINT = 1036,
+	DUPFD = 0, GETFD = 1, SETFD = 2, GETFL = 3, SETFL = 4, GETLK = 5, SETLK = 6, SETLKW = 7, SETOWN = 8, GETOWN = 9,
+	SETSIG = 10, GETSIG = 11, GETLK64 = 12, SETLK64 = 13, SETLKW64 = 14, SETOWN_EX = 15, GETOWN_EX = 16,
+	OFD_GETLK = 36, OFD_SETLK = 37, OFD_SETLKW = 38, SETLEASE = 1024, GETLEASE = 1025, NOTIFY = 1026, CREATED_QUERY = 1028,
+	DUPFD_CLOEXEC = 1030, SETPIPE_SZ = 1031, GETPIPE_SZ = 1032, ADD_SEALS = 1033, GET_SEALS = 1034, GET_RW_HINT = 1035, SET_RW_HINT = 1036,
 	GET_FILE_RW_HINT = 1037, SET_FILE_RW_HINT = 1038
 };
 
@@ -408,8 +408,10 @@ void fcntl_result(const struct decoding *d)
 /* --- prctl ----------------------------------------------------------------------------------------------------------- */
 
 /* What the first argument after the option is. */
-enum prctl_shape { PRCTL_HEX, PRCTL_INT, PRCTL_SIGNAL, PRCTL_NAME, PRCTL_NAME_OUT, PRCTL_INT_OUT, PRCTL_LONG_OUT, PRCTL_CAPABILITY,
-		   PRCTL_DUMPABLE, PRCTL_SECCOMP, PRCTL_AMBIENT, PRCTL_VMA };
+enum prctl_shape {
+	PRCTL_HEX, PRCTL_INT, PRCTL_SIGNAL, PRCTL_NAME, PRCTL_NAME_OUT, PRCTL_INT_OUT, PRCTL_LONG_OUT, PRCTL_CAPABILITY,
+	PRCTL_DUMPABLE, PRCTL_SECCOMP, PRCTL_AMBIENT, PRCTL_VMA
+};
 
 static const struct prctl_option {
 	uint32_t number;
@@ -531,7 +533,7 @@ void arg_prctl(struct decoding *d, uint64_t value)
 
 /* --- seccomp --------------------------------------------------------------------------------------------------------- */
 
-/* struct sock_fprog, or the action that is asked about. prctl comes here with mode 2, which means the same as operation 1. */
+/* struct sock_fprog, or the action that is asked about. prctl comes here with mode 2, which means what operation 1 does. */
 void arg_seccomp(struct decoding *d, uint64_t value)
 {
 	enum { SET_FILTER = 1, ACTION_AVAILABLE = 2, MODE_FILTER = 2 };

@@ -2,7 +2,6 @@
  * decode_sockets.c - socket addresses, messages and options.
  */
 #include <arpa/inet.h>
-#include <net/if.h>
 
 #include "syscalls/decode_impl.h"
 
@@ -374,7 +373,9 @@ void arg_mmsghdr(struct decoding *d, uint64_t value)
 
 /* --- options --------------------------------------------------------------------------------------------------------- */
 
-enum { LEVEL_IP = 0, LEVEL_SOCKET = 1, LEVEL_TCP = 6, LEVEL_UDP = 17, LEVEL_IPV6 = 41, LEVEL_PACKET = 263, LEVEL_NETLINK = 270 };
+enum {
+	LEVEL_IP = 0, LEVEL_SOCKET = 1, LEVEL_TCP = 6, LEVEL_UDP = 17, LEVEL_IPV6 = 41, LEVEL_PACKET = 263, LEVEL_NETLINK = 270
+};
 
 void arg_sockopt_level(struct decoding *d, uint64_t value)
 {

@@ -208,19 +208,18 @@ static void fixed_string(struct text *out, const uint8_t *bytes, size_t size)
 	text_quote(out, bytes, strnlen((const char *)bytes, size), size);
 }
 
-/* utsname has fields of 65 bytes; the calls of old have 65 without a domain (olduname: 9). */
+/* Fields of 65 bytes; 9 in the oldest of the calls. */
 void arg_utsname(struct decoding *d, uint64_t value)
 {
-	static const char *const names[] = { "{sysname=", ", nodename=", ", release=", ", version=", ", machine=" };
-	size_t size = !strcmp(d->row->name, "oldolduname") ? 9 : 65;
-	uint8_t buf[5 * 65];
+	size_t size = d->call->id == CALL_oldolduname ? 9 : 65;
+	uint8_t buf[2 * 65];
 
-	if (!decode_fetch(d, value, buf, 5 * size))
+	if (!decode_fetch(d, value, buf, 2 * size))
 		return;
-	for (unsigned i = 0; i < 5; i++) {
-		text_add(d->out, names[i]);
-		fixed_string(d->out, buf + i * size, size);
-	}
+	text_lit(d->out, "{sysname=");
+	fixed_string(d->out, buf, size);
+	text_lit(d->out, ", nodename=");
+	fixed_string(d->out, buf + size, size);
 	text_lit(d->out, ", ...}");
 }
 
@@ -416,7 +415,8 @@ void arg_clone_args(struct decoding *d, uint64_t value)
 	text_char(d->out, '}');
 }
 
-/* Calls PRINT for the elements of an array of COUNT at ADDR, as many as are readable; the rest is dots. BUF holds SHOW_ITEMS. */
+/* Calls PRINT for the elements of an array of COUNT at ADDR, as many as are readable; the rest is dots. BUF has room for
+   SHOW_ITEMS of SIZE bytes. */
 static void array_print(struct decoding *d, uint64_t addr, uint64_t count, uint8_t *buf, size_t size,
 			void (*print)(struct decoding *d, const uint8_t *item))
 {

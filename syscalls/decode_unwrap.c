@@ -1,8 +1,8 @@
 /*
  * decode_unwrap.c - calls of i386 that stand for others: socketcall(2), ipc(2), and mmap and select with argument blocks.
  *
- * The block is the guest's memory and is read again at the exit. What it says then is only shown; which call it is comes from a
- * register, so entry and exit always speak of the same one.
+ * The block is the guest's memory and is read again at the exit. What it says then is only shown; which call it is comes
+ * from a register, so entry and exit speak of the same one unless the guest took the block away meanwhile.
  */
 #include "syscalls/decode_impl.h"
 

@@ -122,10 +122,10 @@ def await_end(pids, seconds):
     return left
 
 
-def kill_marked(marker):
-    """Kills until none is left: a forking one may be ahead of us once or twice."""
+def kill_marked(marker, but=None):
+    """Kills until none is left, except process `but`: a forking one may be ahead of us once or twice."""
     for _ in range(200):
-        pids = marked(marker)
+        pids = [pid for pid in marked(marker) if pid != but]
         if not pids:
             return
         for pid in pids:

@@ -230,8 +230,8 @@ static void helper_end(FILE *out, const char *prefix, pid_t pid, int err)
 	if (err)
 		fprintf(out, "%s  the report ends here: it took %s\n", prefix, err == -E2BIG ? "too much room" : "too long");
 	else if (WIFSIGNALED(status))
-		fprintf(out, "%s  the report ends here: reading this guest's memory or files was the end of it (signal %d)\n",
-			prefix, WTERMSIG(status));
+		fprintf(out, "%s  the report ends here: this guest's memory or files broke the helper (signal %d)\n", prefix,
+			WTERMSIG(status));
 }
 
 static int diagnose_without(FILE *out, const char *prefix, const struct diagnose_where *where, int err)

@@ -1,6 +1,6 @@
 /*
- * diagnose_eh.c - searches .eh_frame from its start (LSB 10.6.1). Sections of hostile files: each read is checked against the
- * end of the section, and each record is longer than nothing.
+ * diagnose_eh.c - searches .eh_frame from its start (LSB 10.6.1). Sections of hostile files: each read is checked against
+ * the end of the section, and each record is longer than nothing.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -202,8 +202,10 @@ static bool elf_sections(struct diagnose_task *task, struct diagnose_symbols *s)
 		return false;
 	s->names = s->object.wide ? e.wide.e_shstrndx : e.narrow.e_shstrndx;
 	if (s->object.wide)
-		return e.wide.e_shentsize == sizeof(Elf64_Shdr) && elf_section_headers(task, s, e.wide.e_shoff, e.wide.e_shnum);
-	return e.narrow.e_shentsize == sizeof(Elf32_Shdr) && elf_section_headers(task, s, e.narrow.e_shoff, e.narrow.e_shnum);
+		return e.wide.e_shentsize == sizeof(Elf64_Shdr) &&
+		       elf_section_headers(task, s, e.wide.e_shoff, e.wide.e_shnum);
+	return e.narrow.e_shentsize == sizeof(Elf32_Shdr) &&
+	       elf_section_headers(task, s, e.narrow.e_shoff, e.narrow.e_shnum);
 }
 
 /* --- symbols --------------------------------------------------------------------------------------------------------- */
@@ -289,7 +291,8 @@ static void elf_table_search(struct diagnose_task *task, const struct diagnose_s
 			if (!s->object.wide) {
 				const Elf32_Sym *n = &chunk.narrow[i];
 
-				sym = (Elf64_Sym){ n->st_name, n->st_info, n->st_other, n->st_shndx, n->st_value, n->st_size };
+				sym = (Elf64_Sym){ n->st_name, n->st_info, n->st_other, n->st_shndx, n->st_value,
+						   n->st_size };
 			}
 			elf_symbol_consider(best, &sym, addr, &s->section[table->link]);
 		}
@@ -328,7 +331,7 @@ bool diagnose_elf_symbol(struct diagnose_task *task, uint64_t ip, struct diagnos
 /* The sorted table of an object that was linked with --eh-frame-hdr, as nearly all are. */
 static bool elf_table_header(struct diagnose_task *task, uint64_t address, struct diagnose_table *out)
 {
-	/* The one form that linkers write: 4-byte count, table sorted, entries of two signed words relative to the header. */
+	/* The one form that linkers write: 4-byte count, entries of two signed words relative to the header. */
 	enum { VERSION = 1, PCREL_SDATA4 = 0x1b, UDATA4 = 0x03, DATAREL_SDATA4 = 0x3b };
 	struct {
 		uint8_t version, frame_encoding, count_encoding, table_encoding;
@@ -356,8 +359,9 @@ static bool elf_table_section(struct diagnose_task *task, uint64_t ip, struct di
 
 	for (size_t i = 0; s && s->names < s->sections && i < s->sections; i++) {
 		const struct elf_section *section = &s->section[i];
+		uint64_t at = s->section[s->names].offset + section->name;
 
-		if (!section->addr || !elf_read(task, &s->object, s->section[s->names].offset + section->name, name, sizeof(name)) ||
+		if (!section->addr || !elf_read(task, &s->object, at, name, sizeof(name)) ||
 		    memcmp(name, wanted, sizeof(wanted)))
 			continue;
 		return diagnose_eh_find(task, section->addr + s->object.bias, section->size, ip, out);

@@ -1,7 +1,7 @@
 /*
  * diagnose_impl.h - what the parts of the diagnostics share; nobody else includes it.
  *
- * A report is made in a helper process that the supervisor forks for it and kills when it takes too long. The helper parses what
+ * A report is made in a helper process that the supervisor forks for it and kills when it takes too long. It parses what
  * a hostile guest prepared (its stack, its unwind tables, the ELF files that it mapped) with libraries that were not written
  * for that; when it dies or hangs, one report is short and the guests go on. It is no tracer: the registers and the file
  * of the memory are taken by the tracing thread before the fork, and nothing of ptrace is needed afterwards.
@@ -119,7 +119,7 @@ void diagnose_use(const struct diagnose_library *library);
 
 /* From the tracing thread. 0, or -errno of ptrace(2). */
 int diagnose_regs_get(pid_t tid, struct diagnose_regs *out);
-/* The caller's ip, when the first frame is no code (a call through a bad pointer): undoes the call. False when unreadable. */
+/* Undoes the call that led to REGS, where there is no code (a call through a bad pointer). False when unreadable. */
 bool diagnose_regs_pop(struct diagnose_task *task, struct diagnose_regs *regs);
 
 /* --- diagnose_maps.c ------------------------------------------------------------------------------------------------- */
@@ -147,7 +147,7 @@ void diagnose_elf_free(struct diagnose_task *task);
 
 /* --- diagnose_eh.c --------------------------------------------------------------------------------------------------- */
 
-/* Finds the entry for IP in the .eh_frame of SIZE bytes at ADDR and makes a table of it in OUT (header, entries, count, made). */
+/* Finds the entry for IP in the .eh_frame of SIZE bytes at ADDR and makes a table of it in OUT, all but start and end. */
 bool diagnose_eh_find(struct diagnose_task *task, uint64_t addr, uint64_t size, uint64_t ip, struct diagnose_table *out);
 
 /* --- diagnose_signal.c ----------------------------------------------------------------------------------------------- */

@@ -16,12 +16,15 @@ size_t diagnose_mem_peek(struct diagnose_task *task, uint64_t addr, void *buf, s
 {
 	size_t done = 0;
 
-	/* Page by page: a read that touches an unmapped page gives nothing of the pages before it. The kernel takes addresses
-	   above INT64_MAX as negative offsets, and no user memory is there. */
+	/* Page by page: a read that touches an unmapped page gives nothing of the pages before it. The kernel takes
+	   addresses above INT64_MAX as negative offsets, and no user memory is there. */
 	while (task->mem >= 0 && done < len && addr <= INT64_MAX - len) {
 		size_t part = PAGE - (addr + done) % PAGE;
-		ssize_t n = pread(task->mem, (char *)buf + done, part < len - done ? part : len - done, (off_t)(addr + done));
+		ssize_t n;
 
+		if (part > len - done)
+			part = len - done;
+		n = pread(task->mem, (char *)buf + done, part, (off_t)(addr + done));
 		if (n <= 0)
 			break;
 		done += (size_t)n;
@@ -79,7 +82,8 @@ static bool maps_parse(char *line, struct diagnose_region *out)
 		   &out->offset, &major_nr, &minor_nr, &out->inode, &at) != 7 || !at || strlen(perms) != 4)
 		return false;
 	out->dev = makedev(major_nr, minor_nr);
-	out->prot = (perms[0] == 'r' ? PROT_READ : 0) | (perms[1] == 'w' ? PROT_WRITE : 0) | (perms[2] == 'x' ? PROT_EXEC : 0);
+	out->prot = (perms[0] == 'r' ? PROT_READ : 0) | (perms[1] == 'w' ? PROT_WRITE : 0) |
+		    (perms[2] == 'x' ? PROT_EXEC : 0);
 	out->path = line + at + strspn(line + at, " ");
 	return true;
 }

@@ -223,8 +223,9 @@ static void walk_run(struct walk *walk, const struct diagnose_library *library)
 static void report_stack(FILE *out, struct diagnose_task *task, const struct diagnose_where *where,
 			 const struct diagnose_library *library, bool *bad)
 {
-	struct walk walk = { .out = out, .task = task, .limit = where->frames ? where->frames : FRAMES_SHOWN, .exact = true };
+	struct walk walk = { .out = out, .task = task, .exact = true };
 
+	walk.limit = where->frames ? where->frames : FRAMES_SHOWN;
 	fprintf(out, "  call stack of task %d, innermost first:\n", task->tid);
 	*bad = !report_code(task, task->regs.ip);
 	if (!*bad || walk_bad_start(&walk))
@@ -321,7 +322,8 @@ static void report_instructions(FILE *out, struct diagnose_task *task, const str
 	if (!report_code(task, at))
 		return;
 	if (!library || !library->disassemble) {
-		fprintf(out, "  instructions (%s, so as bytes):\n", library ? "built without capstone" : "diagnose.so was not found");
+		fprintf(out, "  instructions (%s, so as bytes):\n",
+			library ? "built without capstone" : "diagnose.so was not found");
 		report_bytes(out, task, at, "");
 		return;
 	}
@@ -371,7 +373,9 @@ void diagnose_report(FILE *out, struct diagnose_task *task, const struct diagnos
 	if (where->info) {
 		fputs("  ", out);
 		diagnose_signal_print(out, where->info);
-		fputs(!err && report_overflow(task, where->info) ? ", next to the stack pointer: the stack overflowed\n" : "\n", out);
+		if (!err && report_overflow(task, where->info))
+			fputs(", next to the stack pointer: the stack overflowed", out);
+		fputc('\n', out);
 	}
 	if (err || task->mem < 0) {
 		fprintf(out, "  no call stack: its memory cannot be read (%s)\n", strerror(err ? -err : EACCES));
@@ -380,7 +384,8 @@ void diagnose_report(FILE *out, struct diagnose_task *task, const struct diagnos
 		/* A refusal stands after its system call instruction, as does who sent a signal to itself; a bad pointer's
 		   caller after its call. */
 		if (where->instructions)
-			report_instructions(out, task, library, bad || !where->info, where->info && where->info->si_code <= 0);
+			report_instructions(out, task, library, bad || !where->info,
+					    where->info && where->info->si_code <= 0);
 	}
 	report_registers(out, &regs);
 	fflush(out);

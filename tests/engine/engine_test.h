@@ -27,7 +27,6 @@ struct shared {
 	char dir[200];              /* /virtual/NAME is this folder's NAME */
 	char program[300];          /* the test program */
 	int decisions;              /* rewritten opens */
-	int answers;
 	int notes;
 	char note[200];             /* the last one */
 	char decided[SEQUENCES];    /* last letter of the path, by the open's fourth argument */
@@ -37,10 +36,17 @@ struct shared {
 	pid_t pids[PIDS];
 };
 
-struct test;
-extern const struct test tests_window[], tests_calls[], tests_life[];
 
 /* --- guests ---------------------------------------------------------------------------------------------------------- */
+
+struct guest_case {
+	const char *name;
+	int (*run)(void); /* the exit status when no check failed */
+};
+extern const struct guest_case guests_window[], guests_calls[], guests_life[];
+
+/* Main program of the guest. */
+int run_guest(const char *name);
 
 extern struct shared *shared;
 

@@ -5,8 +5,6 @@
 
 struct shared *shared;
 
-int run_guest(int argc, char **argv);
-
 int open_virtual(const char *name, int flags, unsigned sequence)
 {
 	char path[200];
@@ -124,21 +122,18 @@ int blocked_release_all(struct blocked *b, int count)
 
 /* --- the table ------------------------------------------------------------------------------------------------------- */
 
-int run_guest(int argc, char **argv)
+int run_guest(const char *name)
 {
-	const struct test *const tables[] = { tests_window, tests_calls, tests_life };
+	const struct guest_case *const tables[] = { guests_window, guests_calls, guests_life };
 
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, SHARED_FD, 0);
 	MUST(shared != MAP_FAILED);
 	for (unsigned i = 0; i < 3; i++) {
-		for (const struct test *test = tables[i]; test->name; test++) {
-			if (!strcmp(test->name, argv[1])) {
-				int result = test->run(argc - 1, argv + 1);
-
-				return result ? result : guest_failures != 0;
-			}
+		for (const struct guest_case *c = tables[i]; c->name; c++) {
+			if (!strcmp(c->name, name))
+				return c->run();
 		}
 	}
-	dprintf(2, "FAIL there is no guest %s\n", argv[1]);
+	dprintf(2, "FAIL there is no guest %s\n", name);
 	return 2;
 }

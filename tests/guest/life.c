@@ -472,7 +472,7 @@ static int test_fds(int argc, char **argv)
 	return 0;
 }
 
-/* Signal mask, actions, groups, limits and the like that a program starts with. */
+/* Signal mask, actions and the like that a program starts with. */
 static int test_start(int argc, char **argv)
 {
 	struct sigaction action;
@@ -487,7 +487,6 @@ static int test_start(int argc, char **argv)
 	}
 	sigpending(&set);
 	CHECK(sigisemptyset(&set));
-	printf("own group %d own session %d\n", getpgrp() == getpid(), getsid(0) == getpid());
 	printf("children %d\n", waitpid(-1, NULL, WNOHANG));
 	printf("dumpable %d nice %d\n", prctl(PR_GET_DUMPABLE), nice(0));
 	return 0;

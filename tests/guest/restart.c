@@ -79,14 +79,17 @@ static int nap_ppoll(void)
 static int (*const naps[])(void) = { nap_nanosleep, nap_clock, nap_absolute, nap_poll, nap_futex, nap_select, nap_ppoll };
 enum { NAPS = sizeof(naps) / sizeof(naps[0]) };
 
-/* Sends SIGNO each time that the target is seen blocked, until it has ended its nap (step). */
+/* Sends the next of SIGNALS each time that the target is seen blocked, until it has ended its nap (step). After a SIGSTOP it is
+   seen as stopped: in state T, or t where it is traced. */
 static pid_t start_sender(pid_t target, int count, const int *signals, int kinds)
 {
 	pid_t pid = guest_fork();
 
 	if (pid == 0) {
 		for (int i = 0; i < count; i++) {
-			while (!shared->step && !strchr("ST", guest_state(target, target)))
+			const char *states = i > 0 && signals[(i - 1) % kinds] == SIGSTOP ? "Tt" : "S";
+
+			while (!shared->step && !strchr(states, guest_state(target, target)))
 				sched_yield();
 			if (shared->step)
 				break;

@@ -88,6 +88,11 @@ static NOINLINE void crash_wild(void)
 	*(volatile int *)0x123456789000 = 1;
 }
 
+static NOINLINE void crash_field(void)
+{
+	null_pointer[4] = 1;
+}
+
 static NOINLINE void crash_call_null(void)
 {
 	void (*volatile nowhere)(void) = NULL;
@@ -254,30 +259,39 @@ struct crash {
 
 static const struct crash crashes[] = {
 	{ "null", crash_null, SIGSEGV,
-	  { "SEGV_MAPERR", "at 0x0 (a null pointer)", "#0 ", "crash_inner+0x", "crash_middle+0x", "crash_null+0x", " main+0x", "=> " },
+	  { "SEGV_MAPERR", "at 0x0 (a null pointer)", "#0 ", "crash_inner+0x", "crash_middle+0x", "crash_null+0x",
+	    " main+0x", "=> " },
 	  { "crash_inner+0x", "crash_middle+0x", "crash_null+0x", "instructions (diagnose.so was not found" } },
 	{ "no header", crash_no_header, SIGSEGV,
-	  { "crash_inner+0x", "crash_middle+0x", "crash_null+0x", "crash_no_header+0x", "crash_start+0x", "run_all+0x", " main+0x" },
+	  { "crash_inner+0x", "crash_middle+0x", "crash_null+0x", "crash_no_header+0x", "crash_start+0x", "run_all+0x",
+	    " main+0x" },
 	  { "crash_null+0x", "crash_no_header+0x" } },
-	{ "abort", crash_abort, SIGABRT, { "SI_TKILL", "from process", "#0 ", "abort+0x", "crash_abort+0x", "=> " }, { "registers:" } },
-	{ "wild", crash_wild, SIGSEGV, { "SEGV_MAPERR: address not mapped, at 0x123456789000\n", "crash_wild" }, { "crash_wild" } },
+	{ "abort", crash_abort, SIGABRT,
+	  { "SI_TKILL", "from process", "#0 ", "abort+0x", "crash_abort+0x", "=> " }, { "registers:" } },
+	{ "wild", crash_wild, SIGSEGV,
+	  { "SEGV_MAPERR: address not mapped, at 0x123456789000\n", "crash_wild" }, { "crash_wild" } },
+	{ "field", crash_field, SIGSEGV, { "at 0x10 (a null pointer plus an offset)" }, { "plus an offset" } },
 	{ "call null", crash_call_null, SIGSEGV,
-	  { "at 0x0 (a null pointer)", "#0 ", "(a null pointer): called", "#1 ", "crash_call_null+0x", "main+0x", "=> ", "call" },
+	  { "at 0x0 (a null pointer)", "#0 ", "(a null pointer): called", "#1 ", "crash_call_null+0x", "main+0x", "=> ",
+	    "call" },
 	  { "called", "crash_call_null+0x" } },
 	{ "call data", crash_call_data, SIGSEGV,
-	  { "SEGV_ACCERR", "#0 ", "not executable: called", "crash_call_data+0x" }, { "not executable: called", "crash_call_data+0x" } },
+	  { "SEGV_ACCERR", "#0 ", "not executable: called", "crash_call_data+0x" },
+	  { "not executable: called", "crash_call_data+0x" } },
 	{ "overflow", crash_overflow, SIGSEGV,
 	  { "SEGV_MAPERR", "the stack overflowed", "recurse+0x", "the same frame", "more times", "crash_overflow+0x" },
 	  { "the stack overflowed", "recurse+0x", "the same frame", "crash_overflow" } },
 	{ "bus", crash_bus, SIGBUS, { "BUS_ADRERR", "at 0x", "crash_bus+0x", "=> " }, { "crash_bus+0x" } },
 	{ "handler", crash_in_handler, SIGSEGV,
-	  { "crash_inner", "handler_crash", "<signal handler called>", "crash_in_handler+0x", "main+0x" }, { "crash_inner" } },
+	  { "crash_inner", "handler_crash", "<signal handler called>", "crash_in_handler+0x", "main+0x" },
+	  { "crash_inner" } },
 	{ "smashed", crash_smashed, SIGSEGV, { "#0 ", "4141", "damaged", "registers:" }, { "damaged" } },
 	{ "hostile file", crash_hostile_file, 0x100,
 	  { "#0 ", "??", "/tmp/diagnose-", "\\033[31m", "registers:" }, { "/tmp/diagnose-", "\\033[31m" } },
 	{ "refusal", crash_call, 0, { "#0 ", "crash_call+0x", "main+0x", "=> " }, { "#0 ", "registers:" } },
 #if defined(__x86_64__)
-	{ "divide", crash_divide, SIGFPE, { "FPE_INTDIV", "crash_divide+0x", "main+0x", "=> ", "idiv" }, { "crash_divide+0x" } },
+	{ "divide", crash_divide, SIGFPE,
+	  { "FPE_INTDIV", "crash_divide+0x", "main+0x", "=> ", "idiv" }, { "crash_divide+0x" } },
 	{ "illegal", crash_illegal, SIGILL, { "ILL_ILLOPN", "crash_illegal+0x", "main+0x", "=> ", "ud2" }, { " 0f 0b " } },
 	{ "cycle", crash_cycle, SIGILL,
 	  { "#0 ", "?? (anonymous memory+0x10)", "=> ", "ud2" }, { "damaged" } },
@@ -324,8 +338,8 @@ static pid_t __attribute__((noinline)) crash_start(const struct crash *crash, ch
 	return pid;
 }
 
-/* Runs to the stop that is asked for: a fatal signal, or the entry of getppid when CALL. Its number, 0 for the call, -1 when the
-   program ended before. */
+/* Runs to the stop that is asked for: a fatal signal, or the entry of getppid when CALL. Its number, 0 for the call, -1
+   when the program ended before. */
 static int crash_wait(pid_t pid, bool call)
 {
 	int status, pass = 0;
@@ -488,22 +502,28 @@ static int unwind_endless(struct diagnose_task *task, diagnose_frame *frame, voi
 	return 0;
 }
 
-static int check_helper(const char *name, int (*unwind)(struct diagnose_task *, diagnose_frame *, void *), const char *expect)
+static int check_helper(const char *name, int (*unwind)(struct diagnose_task *, diagnose_frame *, void *),
+			const char *expect)
 {
 	const struct diagnose_library library = { .version = DIAGNOSE_LIBRARY_VERSION, .unwind = unwind };
 	const struct crash crash = { .name = name, .run = crash_null };
 	pid_t pid = crash_start(&crash, NULL);
+	struct timespec before, after;
 	int err, failed = 0;
 	char *text;
 
 	if (pid < 0 || crash_wait(pid, false) != SIGSEGV)
 		return fail(name, "no stop", NULL);
 	diagnose_use(&library);
+	clock_gettime(CLOCK_MONOTONIC, &before);
 	text = crash_report(pid, name, SIGSEGV, &err);
+	clock_gettime(CLOCK_MONOTONIC, &after);
 	if (verbose)
 		fputs(text, stdout);
 	if (err || !strstr(text, "SEGV_MAPERR") || !strstr(text, expect))
 		failed = fail(name, expect, text);
+	if (after.tv_sec - before.tv_sec > 6)
+		failed = fail(name, "a guest held the supervisor for long", NULL);
 	if (waitpid(-1, NULL, WNOHANG) != 0)
 		failed = fail(name, "something is left to wait for", NULL);
 	free(text);
@@ -515,7 +535,7 @@ static int check_helper(const char *name, int (*unwind)(struct diagnose_task *, 
 static int check_helpers(void)
 {
 	return check_helper("hang", unwind_hangs, "the report ends here: it took too long") +
-	       check_helper("crash", unwind_crashes, "the report ends here: reading this guest's memory or files was the end of it") +
+	       check_helper("crash", unwind_crashes, "the report ends here: this guest's memory or files broke the helper") +
 	       check_helper("cycle", unwind_cycles, "does not lie above its callee: the stack is damaged here") +
 	       check_helper("endless", unwind_endless, "and more frames");
 }

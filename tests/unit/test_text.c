@@ -137,8 +137,8 @@ END_TEST
 
 static const char *nearest(const char *word)
 {
-	static const char *const words[] = { "openat", NULL, "open", "connect", "getpid", "gettid", "a-word-of-more-than-sixty-three-"
-					     "letters-is-far-from-everything-that-there-is" };
+	static const char *const words[] = { "openat", NULL, "open", "connect", "getpid", "gettid",
+					     "a-word-of-more-than-sixty-three-letters-is-far-from-everything-that-there-is" };
 
 	return nearest_word(word, words, sizeof(words) / sizeof(words[0]));
 }

@@ -2,7 +2,7 @@
  * inject.c - system calls that a guest makes for the supervisor.
  *
  * Only where nothing else will do: mapping the window, and opening the memory of a process that is not dumpable. The task's
- * signals are blocked meanwhile, SIGSTOP is kept and sent again. Two stops for each call; a single step would need one, but
+ * signals are blocked meanwhile; a stop of the process is an ordinary one. Two stops for each call; a single step would need one, but
  * its forced SIGTRAP resets the guest's own action for a SIGTRAP that it ignores (force_sig_info_to_task).
  */
 #include <elf.h>
@@ -15,7 +15,10 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <linux/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -128,28 +131,30 @@ static int step_start(struct engine *e, struct task *task)
 	return ptrace(PTRACE_SYSCALL, task->tid, 0, 0) ? -errno : 0;
 }
 
-/* While other tasks run, one of them may have put something else where the chunk was mapped before it was sealed. */
+static FILE *maps_of(const struct task *task)
+{
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", task->tid);
+	return fopen(path, "re");
+}
+
+/* Other tasks may have put another file in the descriptor's place, another mapping in the place of this one before it was
+   sealed, or another path on a new program's stack: what counts is what the kernel says is mapped now. */
 static bool chunk_is_mapped(const struct engine *e, const struct task *task, uint64_t addr, const struct chunk *chunk)
 {
-	char path[40], line[512];
-	unsigned long long start, end, offset, inode, own;
-	char perms[5];
+	unsigned long long start, end, offset, inode;
+	unsigned dev_major, dev_minor;
+	char line[512], perms[5];
+	struct stat own;
 	bool found = false;
-	FILE *maps;
+	FILE *maps = fstat(e->window.fd, &own) ? NULL : maps_of(task);
 
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", e->window.fd);
-	maps = fopen(path, "re");
-	own = 0;
-	while (maps && fgets(line, sizeof(line), maps))
-		sscanf(line, "ino: %llu", &own);
-	if (maps)
-		fclose(maps);
-	snprintf(path, sizeof(path), "/proc/%d/maps", task->tid);
-	maps = own ? fopen(path, "re") : NULL;
 	while (maps && !found && fgets(line, sizeof(line), maps)) {
-		if (sscanf(line, "%llx-%llx %4s %llx %*x:%*x %llu", &start, &end, perms, &offset, &inode) != 5)
+		if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu", &start, &end, perms, &offset, &dev_major, &dev_minor, &inode) != 7)
 			continue;
-		found = start <= addr && end >= addr + CHUNK_SIZE && !strcmp(perms, "r--s") && inode == own &&
+		found = start <= addr && end >= addr + CHUNK_SIZE && !strcmp(perms, "r--s") && inode == own.st_ino &&
+		        makedev(dev_major, dev_minor) == own.st_dev &&
 		        offset + (addr - start) == (unsigned long long)chunk->index * CHUNK_SIZE;
 	}
 	if (maps)
@@ -162,7 +167,7 @@ static void region_add(struct engine *e, struct task *task, uint64_t addr, struc
 	struct space *space = task->space;
 	struct region *regions;
 
-	if (!task->inject->alone && !chunk_is_mapped(e, task, addr, chunk))
+	if (!chunk_is_mapped(e, task, addr, chunk))
 		return;
 	regions = realloc(space->regions, (space->region_count + 1) * sizeof(*regions));
 	if (!regions)
@@ -170,7 +175,10 @@ static void region_add(struct engine *e, struct task *task, uint64_t addr, struc
 	regions[space->region_count] = (struct region){ addr, chunk };
 	space->regions = regions;
 	space->region_count++;
+	space->late = false;
 	task->inject->chunk = NULL;
+	if (task->inject->repeat) /* others may take all slots before the call comes again */
+		slot_reserve(task, &regions[space->region_count - 1]);
 }
 
 static void inject_end(struct engine *e, struct task *task)
@@ -178,23 +186,45 @@ static void inject_end(struct engine *e, struct task *task)
 	struct injection *in = task->inject;
 	struct arch_regs regs = in->saved;
 
-	if (in->chunk && in->addr)
-		region_add(e, task, in->addr, in->chunk);
-	else if (in->chunk)
-		task_note(e, task, "the window could not be mapped: calls that need it will be refused");
-	if (in->chunk)
-		chunk_unref(&e->window, in->chunk);
-	if (in->alone && memory_write(task, in->text_addr, in->stack, sizeof(in->stack)) < 0)
-		task_note(e, task, "a new program's stack could not be put back");
 	if (in->repeat)
 		arch_repeat_call(&regs, &in->saved);
 	arch_regs_set(task->tid, &regs);
 	ptrace(PTRACE_SETSIGMASK, task->tid, sizeof(in->sigmask), &in->sigmask);
-	if (in->held_stop)
-		syscall(SYS_tgkill, task->call.tgid, task->tid, in->held_stop);
 	free(in);
 	task->inject = NULL;
 	task_resume(e, task, 0);
+}
+
+/* What was to be done for the chunk is done, or failed. Whether a step is left. */
+static bool chunk_end(struct engine *e, struct task *task)
+{
+	struct injection *in = task->inject;
+
+	if (in->addr)
+		region_add(e, task, in->addr, in->chunk);
+	if (in->chunk) {
+		task_note(e, task, "the window could not be mapped: calls that need it will be refused");
+		chunk_unref(&e->window, in->chunk);
+	}
+	in->chunk = NULL;
+	if (in->placed && memory_write(task, in->text_addr, in->stack, sizeof(in->stack)) < 0)
+		task_note(e, task, "a new program's stack could not be put back");
+	in->placed = false;
+	in->step = INJECT_UNDUMPABLE;
+	return in->hidden;
+}
+
+/* A fresh program's stack below sp is unused, and that of a program with one task is while it is in a call. */
+static int place_path(struct engine *e, struct task *task)
+{
+	struct injection *in = task->inject;
+	const unsigned char *path = window_at(&e->window, in->chunk, CHUNK_TEXT);
+
+	in->text_addr = (arch_sp(&in->saved) - PATH_BELOW_SP) & ~(uint64_t)63;
+	if (memory_read(task, in->text_addr, in->stack, sizeof(in->stack)) != sizeof(in->stack))
+		return -EFAULT;
+	in->placed = memory_write(task, in->text_addr, path, sizeof(in->stack)) == sizeof(in->stack);
+	return in->placed ? 0 : -EFAULT;
 }
 
 /* The result of a step chooses the next; false when there is none. */
@@ -205,7 +235,7 @@ static bool step_end(struct engine *e, struct task *task, int64_t result)
 	switch (in->step) {
 	case INJECT_OPEN:
 		if (result < 0)
-			return false;
+			return chunk_end(e, task);
 		in->fd = result;
 		in->step = INJECT_MAP;
 		return true;
@@ -222,12 +252,38 @@ static bool step_end(struct engine *e, struct task *task, int64_t result)
 		task->space->mem_denied = false;
 		memory_open(task);
 		in->step = INJECT_UNDUMPABLE;
+		if (in->chunk && in->alone && place_path(e, task) < 0)
+			return chunk_end(e, task);
+		if (in->chunk)
+			in->step = INJECT_OPEN;
 		return true;
 	case INJECT_CLOSE:
+		return chunk_end(e, task);
 	case INJECT_UNDUMPABLE:
 		return false;
 	}
 	return false;
+}
+
+static void step_over(struct engine *e, struct task *task, int64_t result)
+{
+	if (!step_end(e, task, result))
+		inject_end(e, task);
+	else
+		step_start(e, task);
+}
+
+/* The instruction lies in the guest's memory. Another task may have changed it, and the task then makes a call of its own,
+   about which nobody has decided. */
+static bool is_own_call(struct task *task)
+{
+	const struct injection *in = task->inject;
+	struct ptrace_syscall_info info;
+	uint64_t args[6];
+	int nr = arch_nr_of(in->abi, step_call(task, args));
+
+	return ptrace(PTRACE_GET_SYSCALL_INFO, task->tid, sizeof(info), &info) > 0 && info.op == PTRACE_SYSCALL_INFO_ENTRY &&
+	       info.arch == in->abi->audit && info.entry.nr == (uint64_t)nr && !memcmp(info.entry.args, args, sizeof(args));
 }
 
 void inject_stop(struct engine *e, struct task *task, int status)
@@ -237,55 +293,57 @@ void inject_stop(struct engine *e, struct task *task, int status)
 	struct arch_regs regs;
 
 	if (signo != (SIGTRAP | 0x80)) {
-		/* a seccomp stop of our own call, or SIGSTOP, alone in not being blocked */
-		if (signo == SIGSTOP || (event == PTRACE_EVENT_STOP && signo != SIGTRAP))
-			in->held_stop = signo;
-		ptrace(PTRACE_SYSCALL, task->tid, 0, 0);
+		if (event == 0 && signo != SIGSTOP) /* forced by what is at the instruction now, or by a guest's own filter */
+			step_over(e, task, -EFAULT);
+		else /* SIGSTOP cannot be blocked: it stops the process as ever, and SIGCONT lets the injection go on */
+			ptrace(PTRACE_SYSCALL, task->tid, 0, event ? 0L : (long)SIGSTOP);
 		return;
 	}
 	if (!in->at_entry) {
 		in->at_entry = true;
+		if (!is_own_call(task))
+			arch_answer(task->tid, -EPERM);
 		ptrace(PTRACE_SYSCALL, task->tid, 0, 0);
 		return;
 	}
-	if (arch_regs_get(task->tid, &regs) < 0)
-		return;
-	if (!step_end(e, task, arch_result(&regs, in->abi)))
-		inject_end(e, task);
-	else
-		step_start(e, task);
+	if (arch_regs_get(task->tid, &regs) == 0)
+		step_over(e, task, arch_result(&regs, in->abi));
 }
 
 /* --- starting ----------------------------------------------------------------------------------------------------------- */
 
-static int inject_start(struct engine *e, struct task *task, struct injection *in)
+static void injection_free(struct engine *e, struct task *task)
 {
+	struct injection *in = task->inject;
+
+	if (in->chunk)
+		chunk_unref(&e->window, in->chunk);
+	free(in);
+	task->inject = NULL;
+}
+
+static int inject_start(struct engine *e, struct task *task)
+{
+	struct injection *in = task->inject;
 	uint64_t all = ~0ULL;
 	int error = -ESRCH;
 
 	if (ptrace(PTRACE_GETSIGMASK, task->tid, sizeof(in->sigmask), &in->sigmask) == 0 &&
-	    ptrace(PTRACE_SETSIGMASK, task->tid, sizeof(all), &all) == 0) {
-		task->inject = in;
+	    ptrace(PTRACE_SETSIGMASK, task->tid, sizeof(all), &all) == 0)
 		error = step_start(e, task);
-		if (error == 0)
-			return 0;
-		task->inject = NULL;
-	}
-	if (in->chunk)
-		chunk_unref(&e->window, in->chunk);
-	free(in);
+	if (error < 0)
+		injection_free(e, task);
 	return error;
 }
 
-/* A fresh program's stack below sp is unused: the one moment at which something may be written there. */
-static int place_path(struct engine *e, struct task *task, struct injection *in)
+/* Not dumpable, so that we may not look at what is mapped. */
+static bool is_hidden(const struct task *task)
 {
-	const unsigned char *path = window_at(&e->window, in->chunk, CHUNK_TEXT);
+	FILE *maps = maps_of(task);
 
-	in->text_addr = (arch_sp(&in->saved) - PATH_BELOW_SP) & ~(uint64_t)63;
-	if (memory_read(task, in->text_addr, in->stack, sizeof(in->stack)) != sizeof(in->stack))
-		return -EFAULT;
-	return memory_write(task, in->text_addr, path, sizeof(in->stack)) == sizeof(in->stack) ? 0 : -EFAULT;
+	if (maps)
+		fclose(maps);
+	return !maps && (errno == EACCES || errno == EPERM);
 }
 
 static int inject_prepare(struct engine *e, struct task *task, struct injection *in)
@@ -293,15 +351,22 @@ static int inject_prepare(struct engine *e, struct task *task, struct injection 
 	in->chunk = chunk_new(&e->window);
 	if (!in->chunk)
 		return -ENOMEM;
-	if (!in->alone) {
+	if (in->alone) {
+		in->abi = arch_all[arch_exec_abi(&in->saved)];
+		in->insn = vdso_insn(task, in->abi);
+		return in->insn ? place_path(e, task) : -ENOSYS;
+	}
+	in->abi = task->call.arch;
+	in->insn = arch_call_insn(&in->saved);
+	in->alone = !task->space->region_count;
+	if (!in->alone)
 		in->text_addr = task->space->regions[0].addr + CHUNK_TEXT;
-		in->abi = task->call.arch;
-		in->insn = arch_call_insn(&in->saved);
+	in->hidden = is_hidden(task);
+	if (in->hidden) {
+		in->step = INJECT_DUMPABLE;
 		return 0;
 	}
-	in->abi = arch_all[arch_exec_abi(&in->saved)];
-	in->insn = vdso_insn(task, in->abi);
-	return in->insn ? place_path(e, task, in) : -ENOSYS;
+	return in->alone ? place_path(e, task) : 0;
 }
 
 static struct injection *injection_new(struct task *task, enum inject_step step, bool alone)
@@ -316,11 +381,13 @@ static struct injection *injection_new(struct task *task, enum inject_step step,
 		in->step = step;
 		in->alone = alone;
 		in->first = in->repeat = !alone;
+		task->inject = in;
 	}
 	return in;
 }
 
-/* ALONE: at the exit stop of a successful execve. Otherwise at a call's stop; the call then comes again. */
+/* ALONE: at the exit stop of a successful execve. Otherwise at a call's stop; the call then comes again. A program that could
+   not be given its window at exec gets it in this second way, as long as it has one task. */
 int inject_window(struct engine *e, struct task *task, bool alone)
 {
 	struct injection *in = injection_new(task, INJECT_OPEN, alone);
@@ -330,12 +397,12 @@ int inject_window(struct engine *e, struct task *task, bool alone)
 		return -ESRCH;
 	error = inject_prepare(e, task, in);
 	if (error == 0)
-		return inject_start(e, task, in);
-	if (error == -ENOSYS || error == -EFAULT)
+		return inject_start(e, task);
+	if (alone && memory_open(task) == -EACCES)
+		task->space->late = true; /* a program that may be run and not read */
+	else if (error == -ENOSYS || error == -EFAULT)
 		task_note(e, task, "this program has no vDSO to map the window through: calls that need it will be refused");
-	if (in->chunk)
-		chunk_unref(&e->window, in->chunk);
-	free(in);
+	injection_free(e, task);
 	return error;
 }
 
@@ -349,5 +416,5 @@ int inject_dumpable(struct engine *e, struct task *task)
 		return -ESRCH;
 	in->abi = task->call.arch;
 	in->insn = arch_call_insn(&in->saved);
-	return inject_start(e, task, in);
+	return inject_start(e, task);
 }

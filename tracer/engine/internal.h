@@ -37,7 +37,7 @@ struct region { /* a chunk, mapped in an address space */
 struct window {
 	int fd;                /* the sealed memfd, read-only mapping by guests through /proc/PID/fd */
 	unsigned char *memory; /* our own writable mapping, made before the seal */
-	size_t size, mapped;   /* of the file; of `memory` */
+	size_t size, mapped;   /* what chunks have taken; of `memory` and the file */
 	struct chunk *free;
 };
 
@@ -47,11 +47,14 @@ struct space {
 	unsigned refs;
 	int mem_fd;          /* /proc/TID/mem, opened when first needed; -1 */
 	bool mem_denied;     /* could not be opened: not dumpable */
+	bool late;           /* so from its exec on: the window is mapped when first needed, by its only task */
 	struct region *regions;
 	unsigned region_count;
 };
 
 /* --- a task ----------------------------------------------------------------------------------------------------------- */
+
+enum { REPEATED_CHUNK = 1, REPEATED_MEMORY = 2 };
 
 enum inject_step {
 	INJECT_OPEN, INJECT_MAP, INJECT_SEAL, INJECT_CLOSE, /* a chunk of the window */
@@ -62,9 +65,10 @@ struct injection {
 	enum inject_step step;
 	bool at_entry;            /* the current injected call has had its entry stop */
 	bool repeat;              /* afterwards the interrupted call runs again; else the registers are put back */
-	bool alone;               /* a fresh program: no other task can interfere, the stack is free for a moment */
+	bool alone;               /* no other task of this memory: the stack can be used for a moment */
+	bool placed;              /* and is */
 	bool first;               /* the step takes the place of the call that has stopped */
-	int held_stop;            /* a stop signal that came meanwhile */
+	bool hidden;              /* not dumpable: made so for as long as the window is mapped and looked at */
 	uint64_t insn;            /* address of a system-call instruction */
 	uint64_t fd, addr;        /* results of the steps */
 	uint64_t text_addr;       /* where the path was put */
@@ -98,7 +102,9 @@ struct task {
 	bool dead;                /* it ended before its parent told of it */
 	bool want_chunk;          /* the handler found no free slot */
 	bool want_memory;         /* the handler found its memory closed */
-	bool repeated;            /* the call was made to run again once for one of these */
+	uint8_t repeated;         /* for which of these the call was made to run again: REPEATED_* */
+	bool answered;            /* ENGINE_PTRACE: `answer` is the result, whatever a guest's own filter made of the skipped call */
+	int64_t answer;
 	struct arch_regs before;  /* restore: registers of the entry */
 	const struct arch *before_abi;
 	int answer_fd;            /* ANSWER_FD: ours, closed when the guest has it; -1 */
@@ -192,12 +198,14 @@ unsigned char *window_at(struct window *w, const struct chunk *chunk, size_t off
 struct chunk *chunk_new(struct window *w);
 void chunk_unref(struct window *w, struct chunk *chunk);
 int slot_take(struct task *task);
+void slot_reserve(struct task *task, const struct region *region); /* of a chunk that nobody else knows yet */
 void slot_release(struct task *task);
 
 /* memory.c */
 int memory_open(struct task *task);
 ssize_t memory_read(struct task *task, uint64_t addr, void *buf, size_t len);
 ssize_t memory_write(struct task *task, uint64_t addr, const void *buf, size_t len);
+ssize_t memory_answer(struct task *task, uint64_t addr, const void *buf, size_t len);
 
 /* hold.c */
 void hold_init(struct engine *e);

@@ -410,12 +410,13 @@ void engine_dispatch(struct engine *e, pid_t tid, int status)
 		kill_one(e, task, NULL);
 		return;
 	}
-	if (task->inject) {
-		inject_stop(e, task, status);
-		return;
-	}
-	if (event != PTRACE_EVENT_STOP || !is_stop_signal(signo))
+	if (event != PTRACE_EVENT_STOP || !is_stop_signal(signo)) {
 		task->stopped = false;
+		if (task->inject) {
+			inject_stop(e, task, status);
+			return;
+		}
+	}
 	if (signo == (SIGTRAP | 0x80)) {
 		task->in_vfork = false;
 		on_syscall(e, task);

@@ -145,6 +145,8 @@ struct space *space_fork(struct space *space)
 {
 	struct space *copy = space_new();
 
+	if (copy)
+		copy->late = space->late;
 	if (!copy || !space->region_count)
 		return copy;
 	copy->regions = calloc(space->region_count, sizeof(*copy->regions));

@@ -52,7 +52,8 @@ static void answer(struct engine *e, struct task *task, int64_t value)
 	if (arch_answer(task->tid, value) < 0)
 		return; /* dying: its end will come */
 	call_told(e, task, value);
-	task->in_call = e->options.mechanism == ENGINE_PTRACE;
+	task->in_call = task->answered = e->options.mechanism == ENGINE_PTRACE;
+	task->answer = value;
 	task_resume(e, task, 0);
 }
 
@@ -63,7 +64,7 @@ static void apply_answer(struct engine *e, struct task *task, const struct verdi
 	for (unsigned i = 0; i < verdict->writes && i < VERDICT_WRITES; i++) {
 		const struct verdict_write *write = &verdict->write[i];
 
-		if (memory_write(task, write->addr, write->data, write->len) != (ssize_t)write->len)
+		if (memory_answer(task, write->addr, write->data, write->len) != (ssize_t)write->len)
 			value = -EFAULT;
 	}
 	answer(e, task, value);
@@ -128,17 +129,21 @@ static void apply_forward(struct engine *e, struct task *task)
 /* The handler lacked something that only the guest itself can get: drop the verdict, get it, and let the call come again. */
 static bool call_again(struct engine *e, struct task *task, const struct verdict *verdict)
 {
+	bool writes = verdict->kind == VERDICT_ANSWER && verdict->writes;
+	uint8_t want = task->want_chunk ? REPEATED_CHUNK : 0;
 	int error;
 
-	if (!task->want_chunk && !(task->want_memory && task->call.read_memory))
-		return false;
-	if (task->repeated)
+	if (writes && memory_open(task) == -EACCES)
+		task->want_memory = true;
+	if (task->want_memory && (task->call.read_memory || writes))
+		want = REPEATED_MEMORY;
+	if (!want || (task->repeated & want))
 		return false;
 	if (verdict->kind == VERDICT_ANSWER_FD && task->answer_fd < 0)
 		close(verdict->fd);
-	task->repeated = true;
+	task->repeated |= want;
 	call_forget(e, task);
-	error = task->want_chunk ? inject_window(e, task, false) : inject_dumpable(e, task);
+	error = want == REPEATED_CHUNK ? inject_window(e, task, false) : inject_dumpable(e, task);
 	if (error < 0 && error != -ESRCH)
 		answer(e, task, -EPERM);
 	return true;
@@ -148,7 +153,7 @@ static void apply(struct engine *e, struct task *task, const struct verdict *ver
 {
 	if (call_again(e, task, verdict))
 		return;
-	task->repeated = false;
+	task->repeated = 0;
 	task->want_end = verdict->want_end;
 	switch (verdict->kind) {
 	case VERDICT_FORWARD:
@@ -186,7 +191,7 @@ void call_stop(struct engine *e, struct task *task)
 	if (task->in_call) { /* its exit stop never came */
 		call_forget(e, task);
 		call_told(e, task, 0);
-		task->in_call = false;
+		task->in_call = task->answered = false;
 	}
 	if (call_fill(task, &info) < 0 || of_other_filter(e, &info)) {
 		answer(e, task, -ENOSYS);
@@ -207,7 +212,11 @@ void call_exit(struct engine *e, struct task *task)
 	struct ptrace_syscall_info info = { 0 };
 	int64_t result = 0;
 
-	if (task->restore) {
+	if (task->answered) {
+		task->answered = false;
+		if (arch_answer(task->tid, task->answer) < 0)
+			return;
+	} else if (task->restore) {
 		struct arch_regs regs;
 
 		if (arch_regs_get(task->tid, &regs) < 0)

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -24,9 +25,29 @@
    at a time, or for what a small RLIMIT_AS leaves. */
 static const size_t window_sizes[] = { 16ULL << 30, 1ULL << 30, 64ULL << 20 };
 
+/* The file has its final size from the start, holes that cost nothing: a guest that opened it could make a growing one too
+   large for us to use. A file-size limit of ours, whose excess is a signal, is lifted as far as it may be. */
+static int window_size(struct window *w, size_t size)
+{
+	struct rlimit old, limit;
+	int error = 0;
+
+	if (getrlimit(RLIMIT_FSIZE, &old))
+		return -errno;
+	limit = old;
+	limit.rlim_cur = limit.rlim_max;
+	if (limit.rlim_max < size)
+		return -EFBIG;
+	setrlimit(RLIMIT_FSIZE, &limit);
+	if (ftruncate(w->fd, size))
+		error = -errno;
+	setrlimit(RLIMIT_FSIZE, &old);
+	return error;
+}
+
 int window_make(struct window *w)
 {
-	int seals = F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_SEAL;
+	int seals = F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 	w->fd = memfd_create("window", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (w->fd < 0)
@@ -34,10 +55,14 @@ int window_make(struct window *w)
 	for (size_t i = 0; i < sizeof(window_sizes) / sizeof(window_sizes[0]) && !w->memory; i++) {
 		void *memory = mmap(NULL, window_sizes[i], PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, w->fd, 0);
 
-		if (memory != MAP_FAILED) {
-			w->memory = memory;
-			w->mapped = window_sizes[i];
-		}
+		if (memory == MAP_FAILED)
+			continue;
+		w->memory = memory;
+		w->mapped = window_sizes[i];
+		if (window_size(w, w->mapped) == 0)
+			break;
+		munmap(memory, w->mapped);
+		w->memory = NULL;
 	}
 	if (!w->memory || fcntl(w->fd, F_ADD_SEALS, seals)) {
 		int error = -errno;
@@ -76,7 +101,7 @@ struct chunk *chunk_new(struct window *w)
 	if (chunk) {
 		w->free = chunk->next;
 	} else {
-		if (w->size + CHUNK_SIZE > w->mapped || ftruncate(w->fd, w->size + CHUNK_SIZE))
+		if (w->size + CHUNK_SIZE > w->mapped)
 			return NULL;
 		chunk = calloc(1, sizeof(*chunk));
 		if (!chunk)
@@ -99,6 +124,22 @@ void chunk_unref(struct window *w, struct chunk *chunk)
 	w->free = chunk;
 }
 
+static void slot_take_of(struct task *task, const struct region *region, unsigned index)
+{
+	region->chunk->used |= 1u << index;
+	region->chunk->refs++; /* an exec by another task must not hand the slot on while this call still runs */
+	task->slot.chunk = region->chunk;
+	task->slot.addr = region->addr + (uint64_t)index * SLOT_SIZE;
+	task->slot_index = index;
+	task->slot_used = 0;
+}
+
+void slot_reserve(struct task *task, const struct region *region)
+{
+	if (!task->slot.chunk)
+		slot_take_of(task, region, 0);
+}
+
 /* -ENOSYS: this guest has no window; -ENOSPC: every slot that it maps is in use. */
 int slot_take(struct task *task)
 {
@@ -114,12 +155,7 @@ int slot_take(struct task *task)
 
 		if (!free_slots)
 			continue;
-		task->slot_index = __builtin_ctz(free_slots);
-		chunk->used |= 1u << task->slot_index;
-		chunk->refs++; /* an exec by another task must not hand the slot on while this call still runs */
-		task->slot.chunk = chunk;
-		task->slot.addr = space->regions[i].addr + (uint64_t)task->slot_index * SLOT_SIZE;
-		task->slot_used = 0;
+		slot_take_of(task, &space->regions[i], __builtin_ctz(free_slots));
 		return 0;
 	}
 	return -ENOSPC;
@@ -142,7 +178,9 @@ int guest_window_put(struct call *call, const void *data, size_t len, uint64_t *
 	size_t at, aligned = (len + 15) & ~(size_t)15;
 	int error = slot_take(task);
 
-	if (error == -ENOSPC && !task->repeated) {
+	if (error == -ENOSYS && task->space && task->space->late && task->space->refs == 1)
+		error = -ENOSPC;
+	if (error == -ENOSPC && !(task->repeated & REPEATED_CHUNK)) {
 		task->want_chunk = true;
 		return -EAGAIN;
 	}
