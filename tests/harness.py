@@ -47,7 +47,6 @@ class Case:
     modes     only in these modes
     needs     something of the host by name; skipped where set_up() found it lacking
     unstable  patterns of output that differ from run to run natively; removed before comparing
-    env       variables added to the environment
     """
     id: str
     command: list
@@ -65,9 +64,7 @@ class Case:
     modes: tuple = ()
     needs: str = ""
     unstable: tuple = ()
-    env: dict = field(default_factory=dict)
     timeout: int = 120
-    tries: int = 1
 
 
 def marked(marker):
@@ -196,8 +193,8 @@ def start(case, argv, folder, marker, out, err):
             opened.append(source)
         os.dup2(source, number)
         os.set_inheritable(number, True)
-    env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": folder, "LC_ALL": "C.UTF-8", "TMPDIR": folder, **case.env}
-    env[MARKER] = marker
+    env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": folder, "LC_ALL": "C.UTF-8", "TMPDIR": folder,
+           MARKER: marker}
 
     def child():
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
@@ -250,8 +247,7 @@ def worker(case, argv, scratch, marker):
     folder = tempfile.mkdtemp(prefix="case.", dir=scratch)
     try:
         prepare(case, folder)
-        fill = {"{DIR}": folder}
-        argv = [re.sub(r"\{DIR\}", lambda m: fill[m.group()], a) for a in argv]
+        argv = [word.replace("{DIR}", folder) for word in argv]
         result = observe(case, argv, folder, marker)
         if case.absent and os.path.exists(os.path.join(folder, case.absent)):
             result["problems"].append("something was started")
@@ -418,6 +414,7 @@ def arguments(description):
     parser.add_argument("--list", action="store_true", help="what there is and what it proves")
     parser.add_argument("-j", type=int, default=2, metavar="N", help="so many at once (default 2)")
     parser.add_argument("--tries", type=int, default=1, help="run each case so many times")
+    parser.add_argument("--timeout", type=int, help="seconds for a case, instead of its own")
     parser.add_argument("-v", action="store_true", help="tell the ones that pass as well")
     args = parser.parse_args()
     args.interpose = os.path.abspath(args.interpose)
@@ -434,6 +431,7 @@ def plan(cases, modes, args, fill):
     """(case, mode, argv) of every run that the choice of cases and modes asks for."""
     plans = []
     for case in cases:
+        case.timeout = args.timeout or case.timeout
         command = [fill(word) for word in case.command]
         for _ in range(args.tries):
             if case.tool:
@@ -494,8 +492,8 @@ def run(cases, args, scratch, fill, lacking):
 
 
 def main(description, cases, set_up):
-    """Parses the command line, makes a scratch folder and runs. set_up(scratch, args) gives a function that fills in the words
-    of a command, and what the host lacks as {need: why}."""
+    """Parses the command line, makes a scratch folder and runs. set_up(scratch, args) gives a function that fills in the
+    words of a command, and what the host lacks as {need: why}."""
     args = arguments(description)
     scratch = tempfile.mkdtemp(prefix="interpose-test.")
     os.chmod(scratch, 0o711)

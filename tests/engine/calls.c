@@ -11,7 +11,7 @@
 
 #include "tests/engine/engine_test.h"
 
-/* --- rewritten ------------------------------------------------------------------------------------------------------------ */
+/* --- rewritten ---------------------------------------------------------------------------------------------------- */
 
 static int test_rewrite(void)
 {
@@ -84,7 +84,7 @@ static int test_rewrite_race(void)
 	return guest_failures != 0;
 }
 
-/* --- registers ------------------------------------------------------------------------------------------------------------ */
+/* --- registers ---------------------------------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
 
@@ -115,8 +115,9 @@ __asm__(".pushsection .text\n"
 
 static long checked_call(long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 {
-	struct regs before = { (uint64_t)nr, a, b, c, d, 0x1111222233334444, 0x5555666677778888, 0xdeadbeef00000001, 0xdeadbeef00000002,
-	                       0xdeadbeef00000003, 0xdeadbeef00000004, 0xdeadbeef00000005, 0xdeadbeef00000006 };
+	struct regs before = { (uint64_t)nr, a, b, c, d, 0x1111222233334444, 0x5555666677778888,
+	                       0xdeadbeef00000001, 0xdeadbeef00000002, 0xdeadbeef00000003,
+	                       0xdeadbeef00000004, 0xdeadbeef00000005, 0xdeadbeef00000006 };
 	struct regs after = before;
 
 	raw_call(&after);
@@ -169,7 +170,7 @@ static int test_registers(void)
 
 #endif
 
-/* --- interrupted ---------------------------------------------------------------------------------------------------------- */
+/* --- interrupted -------------------------------------------------------------------------------------------------- */
 
 static volatile int handled;
 
@@ -193,7 +194,8 @@ static void *opener_body(void *arg)
 	struct opener *o = arg;
 
 	o->tid = guest_tid();
-	o->result = (int)(o->nr == SYS_openat ? syscall(o->nr, AT_FDCWD, o->path, o->flags, 0) : syscall(o->nr, o->path, o->flags, 0));
+	o->result = (int)(o->nr == SYS_openat ? syscall(o->nr, AT_FDCWD, o->path, o->flags, 0)
+	                                      : syscall(o->nr, o->path, o->flags, 0));
 	o->error = errno;
 	return NULL;
 }
@@ -265,7 +267,7 @@ static int test_restart_number(void)
 	return guest_failures != 0;
 }
 
-/* --- answered ------------------------------------------------------------------------------------------------------------- */
+/* --- answered ----------------------------------------------------------------------------------------------------- */
 
 static int test_answer(void)
 {
@@ -304,7 +306,7 @@ static int test_answer_protected(void)
 	return guest_failures != 0;
 }
 
-/* --- answered with a file --------------------------------------------------------------------------------------------------- */
+/* --- answered with a file ----------------------------------------------------------------------------------------- */
 
 static int open_kind(const char *kind, int flags)
 {
@@ -433,7 +435,7 @@ static int test_answer_fd_leak(void)
 	return guest_failures != 0;
 }
 
-/* --- against the rule -------------------------------------------------------------------------------------------------------- */
+/* --- against the rule --------------------------------------------------------------------------------------------- */
 
 static int test_forward_after_read(void)
 {
@@ -444,7 +446,7 @@ static int test_forward_after_read(void)
 	return guest_failures != 0;
 }
 
-/* --- a guest's own seccomp filter ---------------------------------------------------------------------------------------------- */
+/* --- a guest's own seccomp filter --------------------------------------------------------------------------------- */
 
 static void install(const struct sock_filter *code, unsigned short len)
 {

@@ -23,7 +23,7 @@ bool file_holds(int fd, const char *text)
 	return n == (ssize_t)strlen(text) && !memcmp(buf, text, n);
 }
 
-/* --- blocked threads ------------------------------------------------------------------------------------------------ */
+/* --- blocked threads ---------------------------------------------------------------------------------------------- */
 
 static void *blocked_body(void *arg)
 {
@@ -120,7 +120,7 @@ int blocked_release_all(struct blocked *b, int count)
 	return right;
 }
 
-/* --- the table ------------------------------------------------------------------------------------------------------- */
+/* --- the table ---------------------------------------------------------------------------------------------------- */
 
 int run_guest(const char *name)
 {

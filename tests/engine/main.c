@@ -5,8 +5,8 @@
  *   test_engine run NAME...        only these
  *   test_engine guest NAME         what the supervised program is
  *
- * One line for each case, `ok NAME MECHANISM [as user]` or `FAILED ...: why`; last `N passed, N failed`. What a guest found is
- * printed by itself, as `FAIL file:line: check`.
+ * One line for each case, `ok NAME MECHANISM [as user]` or `FAILED ...: why`; last `N passed, N failed`. What a guest found
+ * is printed by itself, as `FAIL file:line: check`.
  *
  * How the supervisor decides:
  *   open, openat, creat  /virtual/NAME  rewritten to openat of NAME in the case's folder
@@ -98,7 +98,7 @@ struct supervisor {
 	int mode_fd; /* a file that gets its mode at the end of the call that opens it */
 };
 
-/* --- decisions --------------------------------------------------------------------------------------------------------------- */
+/* --- decisions ---------------------------------------------------------------------------------------------------- */
 
 static struct verdict rewrite_open(struct supervisor *s, struct call *call, const char *name, uint64_t flags, uint64_t mode)
 {
@@ -148,13 +148,24 @@ static struct verdict answer_fd(struct supervisor *s, const char *kind, uint64_t
 	return verdict.fd < 0 ? verdict_answer(-errno) : verdict;
 }
 
+/* By the first 8 bytes. */
+static bool is_ours(const char *path)
+{
+	static const char *const begins[] = { "/virtual", "/fd/", "/refuse", "refused", "/forward", "/kill" };
+
+	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++) {
+		if (!strncmp(path, begins[i], strlen(begins[i])))
+			return true;
+	}
+	return false;
+}
+
 static struct verdict decide_open(struct supervisor *s, struct call *call, unsigned at, uint64_t flags, uint64_t mode)
 {
 	struct verdict verdict;
 	ssize_t len = guest_peek(call, call->args[at], s->buf, 8);
 
-	if (len > 0 && strncmp(s->buf, "/virtual/", 8) && strncmp(s->buf, "/fd/", 4) && strncmp(s->buf, "/refuse", 7) && strncmp(s->buf, "refused", 8) &&
-	    strncmp(s->buf, "/forward", 8) && strncmp(s->buf, "/kill", 5))
+	if (len > 0 && !is_ours(s->buf))
 		return verdict_forward();
 	len = guest_read_string(call, call->args[at], s->buf, sizeof(s->buf));
 	if (len < 0)
@@ -269,7 +280,7 @@ static void on_note(void *context, pid_t tid, const char *text)
 
 static const struct engine_events events = { .call = on_call, .call_end = on_call_end, .note = on_note };
 
-/* --- one case ---------------------------------------------------------------------------------------------------------------- */
+/* --- one case ----------------------------------------------------------------------------------------------------- */
 
 struct run {
 	char base[100], program[200];
@@ -503,7 +514,7 @@ static void run_case(struct run *run, const struct engine_case *c, enum engine_m
 	why[0] ? run->failed++ : run->passed++;
 }
 
-/* --- all of them ---------------------------------------------------------------------------------------------------------------- */
+/* --- all of them -------------------------------------------------------------------------------------------------- */
 
 static bool is_wanted(const char *name, char **names)
 {

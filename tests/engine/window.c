@@ -166,7 +166,7 @@ static int test_window_file(void)
 	return guest_failures != 0;
 }
 
-/* --- slots -------------------------------------------------------------------------------------------------------------- */
+/* --- slots -------------------------------------------------------------------------------------------------------- */
 
 enum { MANY = 100 };
 
@@ -213,7 +213,7 @@ static int test_slots_of_forks(void)
 	return guest_failures != 0;
 }
 
-/* --- no window ------------------------------------------------------------------------------------------------------------ */
+/* --- no window ---------------------------------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
 
@@ -289,7 +289,21 @@ static int test_small_as(void)
 	return guest_failures != 0;
 }
 
-/* --- hostile code at the call's instruction ----------------------------------------------------------------------------- */
+/* A program that may be run and not read is undumpable from its first instruction on. */
+static int test_execute_only(void)
+{
+	char path[300];
+	int status;
+
+	snprintf(path, sizeof(path), "%s/unreadable", shared->dir);
+	write_tiny(path);
+	MUST(chmod(path, 0111) == 0);
+	status = run_tiny(path, 0);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) > 200); /* a descriptor, negated */
+	return guest_failures != 0;
+}
+
+/* --- hostile code at the call's instruction ----------------------------------------------------------------------- */
 
 /*
  * A rewritten call that finds no free slot makes a chunk be mapped first, by calls made through its own system-call
@@ -409,6 +423,11 @@ static int test_small_as(void)
 	return GUEST_SKIP;
 }
 
+static int test_execute_only(void)
+{
+	return GUEST_SKIP;
+}
+
 static int test_hostile_code(void)
 {
 	return GUEST_SKIP;
@@ -416,7 +435,7 @@ static int test_hostile_code(void)
 
 #endif
 
-/* --- stopped meanwhile ---------------------------------------------------------------------------------------------------- */
+/* --- stopped meanwhile -------------------------------------------------------------------------------------------- */
 
 enum { STOPPED_THREADS = 60, STOPPED_TIMES = 6 };
 
@@ -466,6 +485,7 @@ const struct guest_case guests_window[] = {
 	{ "many_blocked", test_many_blocked },
 	{ "slots_of_forks", test_slots_of_forks },
 	{ "small_as", test_small_as },
+	{ "execute_only", test_execute_only },
 	{ "hostile_code", test_hostile_code },
 	{ "stops_while_mapping", test_stops_while_mapping },
 	{ NULL, NULL }

@@ -79,8 +79,8 @@ static int nap_ppoll(void)
 static int (*const naps[])(void) = { nap_nanosleep, nap_clock, nap_absolute, nap_poll, nap_futex, nap_select, nap_ppoll };
 enum { NAPS = sizeof(naps) / sizeof(naps[0]) };
 
-/* Sends the next of SIGNALS each time that the target is seen blocked, until it has ended its nap (step). After a SIGSTOP it is
-   seen as stopped: in state T, or t where it is traced. */
+/* Sends the next of SIGNALS each time that the target is seen blocked, until it has ended its nap (step). After a SIGSTOP it
+   is seen as stopped: in state T, or t where it is traced. */
 static pid_t start_sender(pid_t target, int count, const int *signals, int kinds)
 {
 	pid_t pid = guest_fork();

@@ -2,8 +2,8 @@
  * inject.c - system calls that a guest makes for the supervisor.
  *
  * Only where nothing else will do: mapping the window, and opening the memory of a process that is not dumpable. The task's
- * signals are blocked meanwhile; a stop of the process is an ordinary one. Two stops for each call; a single step would need one, but
- * its forced SIGTRAP resets the guest's own action for a SIGTRAP that it ignores (force_sig_info_to_task).
+ * signals are blocked meanwhile; a stop of the process is an ordinary one. Two stops for each call; a single step would need
+ * one, but its forced SIGTRAP resets the guest's own action for a SIGTRAP that it ignores (force_sig_info_to_task).
  */
 #include <elf.h>
 #include <errno.h>
@@ -25,7 +25,7 @@
 #include "arch/ids.h"
 #include "tracer/engine/internal.h"
 
-enum { VDSO_MAX = 16 << 10, AUXV_MAX = 1024, PATH_BELOW_SP = 256 };
+enum { VDSO_MAX = 16 << 10, AUXV_MAX = 1024, PATH_BELOW_SP = 256, TRIES = 100 };
 
 /* --- a system-call instruction of a fresh program: the vDSO has one --------------------------------------------------- */
 
@@ -72,6 +72,20 @@ static uint64_t vdso_insn(struct task *task, const struct arch *abi)
 		return 0;
 	known[abi->id] = at - image;
 	return base + known[abi->id];
+}
+
+void inject_free(struct engine *e, struct task *task)
+{
+	struct injection *in = task->inject;
+
+	if (!in)
+		return;
+	if (in->chunk)
+		chunk_unref(&e->window, in->chunk);
+	if (in->maps_fd >= 0)
+		close(in->maps_fd);
+	free(in);
+	task->inject = NULL;
 }
 
 /* --- the steps ---------------------------------------------------------------------------------------------------------- */
@@ -131,53 +145,59 @@ static int step_start(struct engine *e, struct task *task)
 	return ptrace(PTRACE_SYSCALL, task->tid, 0, 0) ? -errno : 0;
 }
 
-static FILE *maps_of(const struct task *task)
+/* 0 or a negative errno; -EACCES for a process that is not dumpable. */
+static int maps_open(struct task *task)
 {
 	char path[40];
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", task->tid);
-	return fopen(path, "re");
+	task->inject->maps_fd = open(path, O_RDONLY | O_CLOEXEC);
+	return task->inject->maps_fd < 0 ? -errno : 0;
 }
 
 /* Other tasks may have put another file in the descriptor's place, another mapping in the place of this one before it was
    sealed, or another path on a new program's stack: what counts is what the kernel says is mapped now. */
-static bool chunk_is_mapped(const struct engine *e, const struct task *task, uint64_t addr, const struct chunk *chunk)
+static bool chunk_is_mapped(const struct engine *e, struct injection *in)
 {
+	uint64_t addr = in->addr;
 	unsigned long long start, end, offset, inode;
 	unsigned dev_major, dev_minor;
 	char line[512], perms[5];
 	struct stat own;
 	bool found = false;
-	FILE *maps = fstat(e->window.fd, &own) ? NULL : maps_of(task);
+	FILE *maps = fstat(e->window.fd, &own) ? NULL : fdopen(in->maps_fd, "r");
 
+	if (maps)
+		in->maps_fd = -1; /* closed with it */
 	while (maps && !found && fgets(line, sizeof(line), maps)) {
 		if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu", &start, &end, perms, &offset, &dev_major, &dev_minor, &inode) != 7)
 			continue;
 		found = start <= addr && end >= addr + CHUNK_SIZE && !strcmp(perms, "r--s") && inode == own.st_ino &&
 		        makedev(dev_major, dev_minor) == own.st_dev &&
-		        offset + (addr - start) == (unsigned long long)chunk->index * CHUNK_SIZE;
+		        offset + (addr - start) == (unsigned long long)in->chunk->index * CHUNK_SIZE;
 	}
 	if (maps)
 		fclose(maps);
 	return found;
 }
 
-static void region_add(struct engine *e, struct task *task, uint64_t addr, struct chunk *chunk)
+static void region_add(struct engine *e, struct task *task)
 {
+	struct injection *in = task->inject;
 	struct space *space = task->space;
 	struct region *regions;
 
-	if (!chunk_is_mapped(e, task, addr, chunk))
+	if (!chunk_is_mapped(e, in))
 		return;
 	regions = realloc(space->regions, (space->region_count + 1) * sizeof(*regions));
 	if (!regions)
 		return;
-	regions[space->region_count] = (struct region){ addr, chunk };
+	regions[space->region_count] = (struct region){ in->addr, in->chunk };
 	space->regions = regions;
 	space->region_count++;
 	space->late = false;
-	task->inject->chunk = NULL;
-	if (task->inject->repeat) /* others may take all slots before the call comes again */
+	in->chunk = NULL;
+	if (in->repeat) /* others may take all slots before the call comes again */
 		slot_reserve(task, &regions[space->region_count - 1]);
 }
 
@@ -190,8 +210,7 @@ static void inject_end(struct engine *e, struct task *task)
 		arch_repeat_call(&regs, &in->saved);
 	arch_regs_set(task->tid, &regs);
 	ptrace(PTRACE_SETSIGMASK, task->tid, sizeof(in->sigmask), &in->sigmask);
-	free(in);
-	task->inject = NULL;
+	inject_free(e, task);
 	task_resume(e, task, 0);
 }
 
@@ -201,7 +220,7 @@ static bool chunk_end(struct engine *e, struct task *task)
 	struct injection *in = task->inject;
 
 	if (in->addr)
-		region_add(e, task, in->addr, in->chunk);
+		region_add(e, task);
 	if (in->chunk) {
 		task_note(e, task, "the window could not be mapped: calls that need it will be refused");
 		chunk_unref(&e->window, in->chunk);
@@ -227,6 +246,15 @@ static int place_path(struct engine *e, struct task *task)
 	return in->placed ? 0 : -EFAULT;
 }
 
+/* Opens what was denied. */
+static bool memory_shown(struct task *task)
+{
+	struct injection *in = task->inject;
+
+	task->space->mem_denied = false;
+	return memory_open(task) != -EACCES && (!in->hidden || in->maps_fd >= 0 || maps_open(task) != -EACCES);
+}
+
 /* The result of a step chooses the next; false when there is none. */
 static bool step_end(struct engine *e, struct task *task, int64_t result)
 {
@@ -249,8 +277,8 @@ static bool step_end(struct engine *e, struct task *task, int64_t result)
 		in->step = INJECT_CLOSE;
 		return true;
 	case INJECT_DUMPABLE:
-		task->space->mem_denied = false;
-		memory_open(task);
+		if (!memory_shown(task) && in->tries++ < TRIES)
+			return true; /* another task was in its last step */
 		in->step = INJECT_UNDUMPABLE;
 		if (in->chunk && in->alone && place_path(e, task) < 0)
 			return chunk_end(e, task);
@@ -312,16 +340,6 @@ void inject_stop(struct engine *e, struct task *task, int status)
 
 /* --- starting ----------------------------------------------------------------------------------------------------------- */
 
-static void injection_free(struct engine *e, struct task *task)
-{
-	struct injection *in = task->inject;
-
-	if (in->chunk)
-		chunk_unref(&e->window, in->chunk);
-	free(in);
-	task->inject = NULL;
-}
-
 static int inject_start(struct engine *e, struct task *task)
 {
 	struct injection *in = task->inject;
@@ -332,22 +350,14 @@ static int inject_start(struct engine *e, struct task *task)
 	    ptrace(PTRACE_SETSIGMASK, task->tid, sizeof(all), &all) == 0)
 		error = step_start(e, task);
 	if (error < 0)
-		injection_free(e, task);
+		inject_free(e, task);
 	return error;
-}
-
-/* Not dumpable, so that we may not look at what is mapped. */
-static bool is_hidden(const struct task *task)
-{
-	FILE *maps = maps_of(task);
-
-	if (maps)
-		fclose(maps);
-	return !maps && (errno == EACCES || errno == EPERM);
 }
 
 static int inject_prepare(struct engine *e, struct task *task, struct injection *in)
 {
+	int error = maps_open(task);
+
 	in->chunk = chunk_new(&e->window);
 	if (!in->chunk)
 		return -ENOMEM;
@@ -361,7 +371,7 @@ static int inject_prepare(struct engine *e, struct task *task, struct injection 
 	in->alone = !task->space->region_count;
 	if (!in->alone)
 		in->text_addr = task->space->regions[0].addr + CHUNK_TEXT;
-	in->hidden = is_hidden(task);
+	in->hidden = error == -EACCES;
 	if (in->hidden) {
 		in->step = INJECT_DUMPABLE;
 		return 0;
@@ -379,6 +389,7 @@ static struct injection *injection_new(struct task *task, enum inject_step step,
 	}
 	if (in) {
 		in->step = step;
+		in->maps_fd = -1;
 		in->alone = alone;
 		in->first = in->repeat = !alone;
 		task->inject = in;
@@ -387,7 +398,7 @@ static struct injection *injection_new(struct task *task, enum inject_step step,
 }
 
 /* ALONE: at the exit stop of a successful execve. Otherwise at a call's stop; the call then comes again. A program that could
-   not be given its window at exec gets it in this second way, as long as it has one task. */
+   not be given its window at exec gets it in this second way, while it has one task. */
 int inject_window(struct engine *e, struct task *task, bool alone)
 {
 	struct injection *in = injection_new(task, INJECT_OPEN, alone);
@@ -402,7 +413,7 @@ int inject_window(struct engine *e, struct task *task, bool alone)
 		task->space->late = true; /* a program that may be run and not read */
 	else if (error == -ENOSYS || error == -EFAULT)
 		task_note(e, task, "this program has no vDSO to map the window through: calls that need it will be refused");
-	injection_free(e, task);
+	inject_free(e, task);
 	return error;
 }
 

@@ -68,7 +68,9 @@ struct injection {
 	bool alone;               /* no other task of this memory: the stack can be used for a moment */
 	bool placed;              /* and is */
 	bool first;               /* the step takes the place of the call that has stopped */
-	bool hidden;              /* not dumpable: made so for as long as the window is mapped and looked at */
+	int maps_fd;              /* /proc/TID/maps, as it may be denied later; -1 */
+	bool hidden;              /* and was denied: the process is made dumpable meanwhile */
+	unsigned tries;           /* of opening a file of /proc that another task made undumpable again */
 	uint64_t insn;            /* address of a system-call instruction */
 	uint64_t fd, addr;        /* results of the steps */
 	uint64_t text_addr;       /* where the path was put */
@@ -103,7 +105,7 @@ struct task {
 	bool want_chunk;          /* the handler found no free slot */
 	bool want_memory;         /* the handler found its memory closed */
 	uint8_t repeated;         /* for which of these the call was made to run again: REPEATED_* */
-	bool answered;            /* ENGINE_PTRACE: `answer` is the result, whatever a guest's own filter made of the skipped call */
+	bool answered;            /* ENGINE_PTRACE: `answer` is the result, whatever a guest's own filter says of number -1 */
 	int64_t answer;
 	struct arch_regs before;  /* restore: registers of the entry */
 	const struct arch *before_abi;
@@ -190,6 +192,7 @@ void call_forget(struct engine *e, struct task *task);    /* what the call held:
 int inject_window(struct engine *e, struct task *task, bool alone);
 int inject_dumpable(struct engine *e, struct task *task);
 void inject_stop(struct engine *e, struct task *task, int status);
+void inject_free(struct engine *e, struct task *task);
 
 /* window.c */
 int window_make(struct window *w);

@@ -93,9 +93,7 @@ void task_remove(struct engine *e, struct task *task)
 {
 	hold_release(e, task);
 	call_forget(e, task);
-	if (task->inject && task->inject->chunk)
-		chunk_unref(&e->window, task->inject->chunk);
-	free(task->inject);
+	inject_free(e, task);
 	space_unref(e, task->space);
 	task_unlink(e, task);
 	if (!task->adopted)
