@@ -212,10 +212,8 @@ static void on_task_end(void *session, struct call *call, int status, bool in_ca
 
 static void on_stopped(void *session, int signo)
 {
-	struct session *s = session;
-
-	(void)signo;
-	signals_stop_self(s->engine);
+	(void)session;
+	signals_stop_self(signo);
 }
 
 static void on_attention(void *session)

@@ -160,10 +160,19 @@ void signals_attend(struct engine *engine)
 		kill(root, SIGCONT);
 }
 
-void signals_stop_self(struct engine *engine)
+/* By the same signal, which the shell tells apart (128+N). The kernel drops it where no shell would notice (an orphaned process
+   group); who waits for us by other means then sees SIGSTOP. */
+void signals_stop_self(int signo)
 {
-	(void)engine;
-	kill(getpid(), SIGSTOP);
+	struct sigaction ours, standard = { .sa_handler = SIG_DFL };
+
+	continued = 0;
+	if (signo != SIGSTOP && sigaction(signo, &standard, &ours) == 0) {
+		raise(signo);
+		sigaction(signo, &ours, NULL);
+	}
+	if (!continued)
+		raise(SIGSTOP);
 }
 
 void signals_die(int signo)

@@ -24,8 +24,8 @@ void signals_end(void);
 /* engine_events.attention */
 void signals_attend(struct engine *engine);
 
-/* engine_events.stopped: stops this process as the first guest has. Returns when it is continued. */
-void signals_stop_self(struct engine *engine);
+/* engine_events.stopped: stops this process as the first guest was, by SIGNO. Returns when it is continued. */
+void signals_stop_self(int signo);
 
 /* Ends this process by SIGNO, without a core, as the guest did. Returns only if that cannot be done. */
 void signals_die(int signo);

@@ -332,6 +332,12 @@ static void exec_again(const char *name)
 	_exit(98);
 }
 
+static void spin(unsigned times)
+{
+	for (volatile unsigned i = 0; i < times; i++)
+		;
+}
+
 /* USR1 is blocked and pending since before the first exec; USR2 is ignored. */
 static int exec_chain(void)
 {
@@ -359,9 +365,16 @@ static int test_exec_signals(void)
 	MUST(guest_await_value(&shared->ready, 1));
 	kill(child, SIGUSR1);
 	while (waitpid(child, &status, WNOHANG) == 0) {
-		kill(child, SIGUSR2);
-		for (volatile int i = 0; i < 20000; i++)
-			;
+		int count = shared->count;
+
+		for (int i = 0; i < 8; i++) {
+			kill(child, SIGUSR2);
+			spin(20000);
+		}
+		if (count + 1 < EXECS && !guest_await_value(&shared->count, count + 1)) {
+			CHECK(!"the program goes on");
+			kill(child, SIGKILL);
+		}
 	}
 	CHECK_EXIT(status, 7);
 	CHECK_EQ(shared->count, EXECS);
@@ -374,8 +387,7 @@ static int test_exec_signals(void)
 			exec_again("exec_chain");
 		}
 		MUST(guest_await_value(&shared->ready, 2));
-		for (volatile int j = 0; j < i * 12000; j++)
-			;
+		spin((unsigned)i * 12000);
 		kill(child, SIGUSR1);
 		status = guest_wait(child);
 		CHECK_SIGNALED(status, SIGUSR1);
@@ -401,8 +413,7 @@ static int test_exec_stops(void)
 
 		kill(child, SIGSTOP);
 		seed = seed * 1103515245 + 12345;
-		for (volatile unsigned j = 0; j < (seed >> 8) % 60000; j++)
-			;
+		spin((seed >> 8) % 60000);
 		kill(child, SIGCONT);
 		if (count + 2 < EXECS && !guest_await_value(&shared->count, count + 2)) {
 			CHECK(!"the program went on after SIGCONT");

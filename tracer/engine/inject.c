@@ -397,8 +397,8 @@ static struct injection *injection_new(struct task *task, enum inject_step step,
 	return in;
 }
 
-/* ALONE: at the exit stop of a successful execve. Otherwise at a call's stop; the call then comes again. A program that could
-   not be given its window at exec gets it in this second way, while it has one task. */
+/* ALONE: at the exit stop of a successful execve. Otherwise at a call's stop; the call then comes again. A program that
+   could not be given its window at exec gets it in this second way, while it has one task. */
 int inject_window(struct engine *e, struct task *task, bool alone)
 {
 	struct injection *in = injection_new(task, INJECT_OPEN, alone);
