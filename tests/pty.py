@@ -109,6 +109,15 @@ def state(pid):
         return ""
 
 
+def stopped(pid):
+    """Waits until the process is stopped."""
+    end = time.monotonic() + LIMIT
+    while state(pid) not in ("T", "t"):
+        if time.monotonic() > end:
+            raise Wrong(f"not stopped, in state {state(pid)!r}")
+        time.sleep(0.002)
+
+
 def none_left(shell, but=()):
     """No process of this test is alive but the shell."""
     pids = [pid for pid in harness.marked(shell.marker) if pid != shell.pid and pid not in but]
@@ -236,7 +245,8 @@ def shell_inside(s):
         s.line(f"{s.guest} lines"); pid = s.ready(); s.send("\x1a"); s.expect("Stopped"); s.expect("IN> ")
         if state(pid) not in ("T", "t"):
             raise Wrong(f"Stopped, and in state {state(pid)!r}")
-        s.line("bg"); s.expect("IN> ")
+        # in the background it reads from the terminal and is stopped for that; a `fg` before it is would race with it
+        s.line("bg"); s.expect("IN> "); stopped(pid)
         s.line("fg"); s.send("hello\n"); s.expect("line hello\n"); s.send("\x03"); s.expect("IN> ")
     s.line(f"{s.guest} owner | cat"); s.expect("foreground 1 controlling 1\n"); s.expect("IN> ")
     s.line("exit 7"); s.prompt(); s.status(7)
