@@ -20,6 +20,9 @@
 #error "this architecture cannot supervise yet: arch/README.md says what it takes"
 #endif
 
+/* Also, inline, of each host: long arch_raw_syscall(long nr, uintptr_t a, uintptr_t b, uintptr_t c), which leaves errno
+   alone; the fourth and fifth argument are 0. */
+
 int arch_regs_get(pid_t tid, struct arch_regs *regs);
 int arch_regs_set(pid_t tid, const struct arch_regs *regs);
 

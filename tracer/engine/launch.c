@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -16,6 +17,8 @@
 #include <unistd.h>
 
 #include "tracer/engine/internal.h"
+
+enum { EXIT_LAUNCH = 125, CHILD_STACK = 64 << 10 };
 
 struct launch_error {
 	enum engine_failure failure;
@@ -49,41 +52,77 @@ static int pipes_open(struct launch_pipes *p)
 	return 0;
 }
 
-/* --- the child: no allocation, no locks ------------------------------------------------------------------------------------ */
+/* --- the child --------------------------------------------------------------------------------------------------------------
+   It shares our memory until its execve (CLONE_VM): a copy of it would cost more than all the rest of a start. So it has a stack
+   of its own, allocates nothing, and makes the calls that can fail without errno, which is ours. */
 
-static _Noreturn void child_fail(const struct launch_pipes *p, enum engine_failure failure)
+struct child {
+	struct engine *engine;
+	const struct engine_program *program;
+	struct launch_pipes pipes; /* its numbers: ours change as we close them */
+};
+
+static _Noreturn void child_exit(void)
 {
-	struct launch_error message = { failure, errno };
-	ssize_t n = write(p->error[1], &message, sizeof(message));
-
-	(void)n;
-	_exit(125);
+	for (;;)
+		arch_raw_syscall(SYS_exit_group, EXIT_LAUNCH, 0, 0);
 }
 
-static int install_filter(const struct sock_fprog *filter)
+static _Noreturn void child_fail(const struct child *child, enum engine_failure failure, long error)
 {
-	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, filter) == 0)
-		return 0;
-	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter, 0, 0);
+	struct launch_error message = { failure, (int)-error };
+
+	arch_raw_syscall(SYS_write, child->pipes.error[1], (uintptr_t)&message, sizeof(message));
+	child_exit();
 }
 
-static _Noreturn void child_run(const struct engine *e, const struct engine_program *program, const struct launch_pipes *p)
+static long install_filter(const struct sock_fprog *filter)
 {
+	long error = arch_raw_syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, (uintptr_t)filter);
+
+	return error == 0 ? 0 : arch_raw_syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, (uintptr_t)filter);
+}
+
+/* no_new_privs is needed for the filter without CAP_SYS_ADMIN, and wanted with it: nothing that a guest runs gains privileges. */
+static void child_confine(const struct child *child)
+{
+	const struct engine_options *options = &child->engine->options;
+	long error = arch_raw_syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0);
+
+	if (options->mechanism != ENGINE_TRACE)
+		return;
+	if (error == 0)
+		error = install_filter(options->filter);
+	if (error < 0)
+		child_fail(child, ENGINE_NO_FILTER, error);
+}
+
+static int child_run(void *data)
+{
+	const struct child *child = data;
+	const struct engine_program *program = child->program;
 	char go;
+	long error;
 
-	close(p->go[1]); /* or the read below would wait for ourselves when the supervisor dies */
-	sigaction(SIGALRM, &e->guest_alarm, NULL);
+	/* its write end is ours too, or the read below would never see the supervisor's death */
+	arch_raw_syscall(SYS_close, child->pipes.go[1], 0, 0);
+	if (child->engine->guest_alarm.sa_handler == SIG_IGN)
+		signal(SIGALRM, SIG_IGN); /* our handler becomes the default by the exec alone */
 	sigprocmask(SIG_SETMASK, &program->mask, NULL);
-	if (read(p->go[0], &go, 1) != 1)
-		_exit(125);
-	if (program->cwd && chdir(program->cwd))
-		child_fail(p, ENGINE_NO_CWD);
-	/* needed for the filter without CAP_SYS_ADMIN, and wanted with it: nothing that a guest runs gains privileges */
-	if ((prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || (e->options.mechanism == ENGINE_TRACE && install_filter(e->options.filter))) &&
-	    e->options.mechanism == ENGINE_TRACE)
-		child_fail(p, ENGINE_NO_FILTER);
-	execve(program->path, program->argv, program->envp);
-	child_fail(p, ENGINE_NO_EXEC);
+	if (arch_raw_syscall(SYS_read, child->pipes.go[0], (uintptr_t)&go, 1) != 1)
+		child_exit();
+	error = program->cwd ? arch_raw_syscall(SYS_chdir, (uintptr_t)program->cwd, 0, 0) : 0;
+	if (error < 0)
+		child_fail(child, ENGINE_NO_CWD, error);
+	child_confine(child);
+	error = arch_raw_syscall(SYS_execve, (uintptr_t)program->path, (uintptr_t)program->argv,
+	                         (uintptr_t)program->envp);
+	child_fail(child, ENGINE_NO_EXEC, error);
+}
+
+static pid_t child_start(struct child *child, char *stack)
+{
+	return clone(child_run, stack + CHILD_STACK, CLONE_VM | SIGCHLD, child);
 }
 
 /* --- the supervisor ---------------------------------------------------------------------------------------------------------- */
@@ -143,18 +182,26 @@ static enum engine_failure launch_result(struct engine *e, const struct launch_p
 	return message.failure;
 }
 
+/* Until the child has left our memory: its execve has succeeded, or it is gone. */
+static void wait_for_exec(struct engine *e)
+{
+	while (!e->exec_done && engine_step(e))
+		;
+}
+
 enum engine_failure engine_launch(struct engine *e, const struct engine_program *program, int *error)
 {
+	static _Alignas(16) char stack[CHILD_STACK]; /* one thread starts one program at a time */
 	enum engine_failure failure = ENGINE_NO_MEMORY;
+	struct child start = { .engine = e, .program = program };
 	struct launch_pipes p;
 	pid_t child;
 
 	*error = -pipes_open(&p);
 	if (*error)
 		return failure;
-	child = fork();
-	if (child == 0)
-		child_run(e, program, &p);
+	start.pipes = p;
+	child = child_start(&start, stack);
 	*error = child < 0 ? errno : -add_root(e, child);
 	signal(SIGCHLD, SIG_DFL); /* ignored, as the guest may inherit it, it would reap our guests unseen */
 	close(p.error[1]);
@@ -174,8 +221,7 @@ enum engine_failure engine_launch(struct engine *e, const struct engine_program 
 	}
 	if (write(p.go[1], "g", 1) != 1)
 		kill_all(e);
-	while (!e->exec_done && engine_step(e))
-		;
+	wait_for_exec(e);
 	failure = launch_result(e, &p, error);
 	pipes_close(&p);
 	return failure;
