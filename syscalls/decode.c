@@ -116,7 +116,7 @@ uint64_t decode_ref(const struct decoding *d)
 /* The open calls show a mode only where it is used. */
 static unsigned mode_hidden(const struct decoding *d, unsigned i)
 {
-	if (d->args[i].kind != ARG_MODE || i == 0 || d->args[i - 1].set != &open_flags)
+	if (d->args[i].kind != ARG_MODE || i == 0 || d->args[i - 1].set != SET_open_flags)
 		return 0;
 	return decode_open_creates(decode_value(d, i - 1)) ? 0 : ~0U << i;
 }
@@ -134,7 +134,7 @@ static void futex_adjust(struct decoding *d)
 	if (operation == REQUEUE || operation == CMP_REQUEUE || operation == WAKE_OP || operation == CMP_REQUEUE_PI)
 		d->args[3].kind = ARG_UINT;
 	if (operation == WAIT_BITSET || operation == WAKE_BITSET)
-		d->args[5] = (struct arg){ .kind = ARG_ENUM, .set = &futex_bitsets };
+		d->args[5] = (struct arg){ .kind = ARG_ENUM, .set = SET_futex_bitsets };
 	if (operation == WAKE_OP)
 		d->args[5].kind = ARG_HEX;
 }

@@ -86,7 +86,7 @@ void arg_off64(struct decoding *d, uint64_t value)
 void arg_u64(struct decoding *d, uint64_t value)
 {
 	if (d->args[d->index].set)
-		decode_flags(d->out, d->args[d->index].set, value);
+		decode_flags(d->out, flag_set_of(d->args[d->index].set), value);
 	else
 		text_udec(d->out, value);
 }
@@ -350,7 +350,7 @@ static bool set_is_wide(const struct flag_set *set)
 
 void arg_flags(struct decoding *d, uint64_t value)
 {
-	const struct flag_set *set = d->args[d->index].set;
+	const struct flag_set *set = flag_set_of(d->args[d->index].set);
 
 	if (!set)
 		text_hex(d->out, value);
@@ -362,7 +362,7 @@ void arg_flags(struct decoding *d, uint64_t value)
 
 void arg_enum(struct decoding *d, uint64_t value)
 {
-	const struct flag_set *set = d->args[d->index].set;
+	const struct flag_set *set = flag_set_of(d->args[d->index].set);
 
 	if (!set) {
 		text_dec(d->out, (int32_t)value);

@@ -102,7 +102,7 @@ static struct action action_of(const struct filter_options *options, int id)
 		return action;
 	}
 	action.value = action_value(options, id, row->disposition, row->error);
-	for (const struct arg_rule *rule = row->rules; rule && rule->disposition; rule++) {
+	for (const struct arg_rule *rule = row_rules(row); rule && rule->disposition; rule++) {
 		if (action_value(options, id, rule->disposition, rule->error) != action.value) {
 			action.row = row;
 			action.id = id;
@@ -118,7 +118,7 @@ static void program_action(struct program *program, const struct action *action)
 {
 	int loaded = -1;
 
-	for (const struct arg_rule *rule = action->row ? action->row->rules : NULL; rule && rule->disposition; rule++) {
+	for (const struct arg_rule *rule = action->row ? row_rules(action->row) : NULL; rule && rule->disposition; rule++) {
 		uint32_t value = action_value(program->options, action->id, rule->disposition, rule->error);
 
 		if (loaded != rule->arg)

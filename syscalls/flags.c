@@ -948,3 +948,16 @@ SET(tty_flushes, "TC???",
 
 SET(tty_flows, "TC???",
 	B(TCOOFF, 0), B(TCOON, 1), B(TCIOFF, 2), B(TCION, 3))
+
+/* --- by id ---------------------------------------------------------------------------------------------------------- */
+
+const struct flag_set *flag_set_of(enum flag_set_id id)
+{
+	static const struct flag_set *const sets[SET_COUNT] = {
+#define FLAG_SET(name, doc) [SET_##name] = &name,
+#include "syscalls/flag_sets.def"
+#undef FLAG_SET
+	};
+
+	return id < SET_COUNT ? sets[id] : NULL;
+}

@@ -8,9 +8,12 @@
 
 #include <stdint.h>
 
+enum { FLAG_NAME_SIZE = 56 };
+
+/* The name is in place and not pointed to: a table without pointers is not relocated at each start of the program. */
 struct flag_value {
 	uint64_t value;
-	const char *name;
+	char name[FLAG_NAME_SIZE];
 	uint64_t mask; /* 0 for a plain bit; else the field of which `value` is one alternative */
 };
 
@@ -23,5 +26,18 @@ struct flag_set {
 #define FLAG_SET(name, doc) extern const struct flag_set name;
 #include "syscalls/flag_sets.def"
 #undef FLAG_SET
+
+/* What rows name a set by. */
+enum flag_set_id {
+	SET_NONE,
+#define FLAG_SET(name, doc) SET_##name,
+#include "syscalls/flag_sets.def"
+#undef FLAG_SET
+	SET_COUNT
+};
+_Static_assert(SET_COUNT <= 256, "struct arg has 8 bits for it");
+
+/* NULL for SET_NONE. */
+const struct flag_set *flag_set_of(enum flag_set_id id);
 
 #endif

@@ -7,14 +7,28 @@
 #include "syscalls/handlers/handlers.h"
 #include "syscalls/rules.h"
 
+enum handler_id {
+	NO_HANDLER,
+#define HANDLER(function) ID_##function,
+	HANDLERS(HANDLER)
+#undef HANDLER
+};
+
+enum rules_id {
+	NO_RULES,
+#define LIST(list) ID_##list,
+	RULE_LISTS(LIST)
+#undef LIST
+};
+
 /* The words of rows.def. */
 #define PASS .disposition = ROW_PASS
 #define ABSENT .disposition = ROW_ABSENT
-#define HANDLE(function) .disposition = ROW_HANDLE, .handler = function
-#define REWRITE(function) .disposition = ROW_HANDLE, .handler = function, .rewrites = true
-#define GUARD(function) .disposition = ROW_GUARD, .handler = function
+#define HANDLE(function) .disposition = ROW_HANDLE, .handler = ID_##function
+#define REWRITE(function) .disposition = ROW_HANDLE, .handler = ID_##function, .rewrites = true
+#define GUARD(function) .disposition = ROW_GUARD, .handler = ID_##function
 #define REFUSE(e, text) .disposition = ROW_REFUSE, .error = e, .why = text
-#define RULED(what, list) what, .rules = list
+#define RULED(what, list) what, .rules = ID_##list
 
 #define F CLASS_FILE
 #define D CLASS_DESC
@@ -30,14 +44,36 @@
 
 #define A(k) { .kind = ARG_##k }
 #define AR(k, related) { .kind = ARG_##k, .ref = related }
-#define AS(k, names) { .kind = ARG_##k, .set = &names }
+#define AS(k, names) { .kind = ARG_##k, .set = SET_##names }
 
 const struct row row_table[CALL_COUNT] = {
 #define ROW(id, what, bits, text, ...) \
-	[CALL_##id] = { .name = #id, what, .classes = bits, .note = text, .args = { __VA_ARGS__ } },
+	[CALL_##id] = { .name = #id, what, .classes = bits, .args = { __VA_ARGS__ } },
 #include "syscalls/rows.def"
 #undef ROW
 };
+
+call_handler *row_handler(const struct row *row)
+{
+	static call_handler *const handlers[] = {
+#define HANDLER(function) [ID_##function] = function,
+		HANDLERS(HANDLER)
+#undef HANDLER
+	};
+
+	return handlers[row->handler];
+}
+
+const struct arg_rule *row_rules(const struct row *row)
+{
+	static const struct arg_rule *const lists[] = {
+#define LIST(list) [ID_##list] = list,
+		RULE_LISTS(LIST)
+#undef LIST
+	};
+
+	return lists[row->rules];
+}
 
 int row_by_name(const char *name)
 {
@@ -66,8 +102,8 @@ struct row_decision row_decide(const struct row *row, const uint64_t args[6])
 {
 	if (!row)
 		return (struct row_decision){ ROW_REFUSE, -ENOSYS, "no such system call is known" };
-	for (const struct arg_rule *rule = row->rules; rule && rule->disposition; rule++)
+	for (const struct arg_rule *rule = row_rules(row); rule && rule->disposition; rule++)
 		if (rule_matches(rule, args))
 			return (struct row_decision){ rule->disposition, -rule->error, rule->why };
-	return (struct row_decision){ row->disposition, -row->error, row->why };
+	return (struct row_decision){ row->disposition, -row->error, row_why(row) };
 }

@@ -56,14 +56,12 @@ enum arg_kind {
 #undef ARG_KIND
 };
 
-struct flag_set; /* decode's names of values, see flags.h */
-
 enum { REF_RESULT = 7 }; /* struct arg's ref where the call's result tells the length */
 
 struct arg {
 	uint8_t kind;               /* enum arg_kind; ARG_END after the last */
 	uint8_t ref;                /* index of a related argument: a length, a count */
-	const struct flag_set *set; /* for FLAGS and ENUM */
+	uint8_t set;                /* enum flag_set_id (flags.h), for FLAGS and ENUM */
 };
 
 typedef struct verdict call_handler(void *context, struct call *call);
@@ -81,16 +79,16 @@ struct arg_rule {
 
 enum { ROW_ARGS = 6, ROW_RULES = 16 };
 
+/* No pointer is in it: the table lies in the program's file as it is, and is not relocated at each start. */
 struct row {
-	const char *name;
+	char name[32];
 	enum disposition disposition;
 	int16_t error;                     /* ROW_REFUSE: a positive errno */
 	uint16_t classes;                  /* enum row_class, or'ed */
 	bool rewrites;                     /* ROW_HANDLE: the verdict may need the window */
-	const char *why;                   /* ROW_REFUSE: the rule in one clause */
-	call_handler *handler;             /* ROW_HANDLE and ROW_GUARD, or a rule with ROW_HANDLE */
-	const struct arg_rule *rules;      /* ends with .disposition = 0; NULL for none */
-	const char *note;
+	char why[80];                      /* ROW_REFUSE: the rule in one clause */
+	uint8_t handler;                   /* enum handler_id, see row_handler(); ROW_HANDLE and ROW_GUARD, or a rule with ROW_HANDLE */
+	uint8_t rules;                     /* enum rules_id, see row_rules() */
 	struct arg args[ROW_ARGS];
 };
 
@@ -104,6 +102,18 @@ static inline const struct row *row_of(int call_id)
 
 /* Call id of the name, or CALL_NONE. */
 int row_by_name(const char *name);
+
+/* The handler, NULL for none. */
+call_handler *row_handler(const struct row *row);
+
+/* The rules on arguments; the last has .disposition = 0. NULL for none. */
+const struct arg_rule *row_rules(const struct row *row);
+
+/* Why the row refuses; NULL where it does not. */
+static inline const char *row_why(const struct row *row)
+{
+	return row->why[0] ? row->why : NULL;
+}
 
 /* Whether any row REWRITEs: then each new program is given a window, at the cost of some stops for each exec. */
 bool row_any_rewrites(void);

@@ -22,6 +22,12 @@ static const char head[] =
 	"| refuse E: why | answered with the error E, and the refusal is told |\n"
 	"| absent | answered with ENOSYS, as by a kernel that lacks it; programs fall back on others |\n\n";
 
+static const char *const notes[CALL_COUNT] = {
+#define ROW(name, disposition, classes, note, ...) [CALL_##name] = note,
+#include "syscalls/rows.def"
+#undef ROW
+};
+
 static int compare_names(const void *a, const void *b)
 {
 	return strcmp(row_table[*(const int *)a].name, row_table[*(const int *)b].name);
@@ -60,10 +66,10 @@ static void write_row(FILE *out, int id)
 			fprintf(out, " %d |", nr);
 	}
 	fputc(' ', out);
-	write_disposition(out, row->disposition, row->error, row->why);
-	for (const struct arg_rule *rule = row->rules; rule && rule->disposition; rule++)
+	write_disposition(out, row->disposition, row->error, row_why(row));
+	for (const struct arg_rule *rule = row_rules(row); rule && rule->disposition; rule++)
 		write_rule(out, rule);
-	fprintf(out, " |%s%s |\n", row->note[0] ? " " : "", row->note);
+	fprintf(out, " |%s%s |\n", notes[id][0] ? " " : "", notes[id]);
 }
 
 int support_write(FILE *out)

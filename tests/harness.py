@@ -491,10 +491,16 @@ def run(cases, args, scratch, fill, lacking):
     return report.end()
 
 
+def clean_up_on_term():
+    """SIGTERM (timeout, a CI that gives up) unwinds as an error does, so that what was started is ended."""
+    signal.signal(signal.SIGTERM, lambda signo, frame: sys.exit(128 + signo))
+
+
 def main(description, cases, set_up):
     """Parses the command line, makes a scratch folder and runs. set_up(scratch, args) gives a function that fills in the
     words of a command, and what the host lacks as {need: why}."""
     args = arguments(description)
+    clean_up_on_term()
     scratch = tempfile.mkdtemp(prefix="interpose-test.")
     os.chmod(scratch, 0o711)
     try:

@@ -415,6 +415,7 @@ def main():
         for test in TESTS:
             print(f"{test.__name__:24} {(test.__doc__ or '').strip()}")
         return 0
+    harness.clean_up_on_term()
     report, number = harness.Report(args.v), 0
     scratch = tempfile.mkdtemp(prefix="interpose-pty.")
     os.chmod(scratch, 0o711)

@@ -86,7 +86,7 @@ static struct verdict pass(const struct session *s, const struct call *call)
 
 static struct verdict handle(struct session *s, struct call *call, const struct row *row)
 {
-	struct verdict verdict = row->handler(s, call);
+	struct verdict verdict = row_handler(row)(s, call);
 
 	if (verdict.reason && verdict.kind == VERDICT_ANSWER)
 		refusals_add(&s->refusals, call, -verdict.value, verdict.reason, s->options->explain);

@@ -21,4 +21,9 @@ struct verdict sys_clock_adjtime(void *context, struct call *call); /* clock_adj
 struct verdict sys_window_guard(void *context, struct call *call);
 struct verdict sys_old_mmap(void *context, struct call *call); /* i386 mmap, whose arguments are in memory */
 
+/* All of them, for rows to name by number. */
+#define HANDLERS(HANDLER) \
+	HANDLER(sys_sched_setaffinity) HANDLER(sys_sched_getaffinity) HANDLER(sys_adjtimex) HANDLER(sys_clock_adjtime) \
+	HANDLER(sys_window_guard) HANDLER(sys_old_mmap)
+
 #endif

@@ -63,6 +63,9 @@ int open_virtual(const char *name, int flags, unsigned sequence);
 /* Whether FD, which is closed, holds exactly TEXT. */
 bool file_holds(int fd, const char *text);
 
+/* How many chunks of the window this program maps: one, unless more slots than it has were in use at a time. */
+int windows_mapped(void);
+
 /* A thread blocked in a rewritten open of a FIFO. */
 struct blocked {
 	pthread_t thread;
@@ -72,7 +75,7 @@ struct blocked {
 	volatile pid_t tid;
 };
 
-/* COUNT threads on the FIFOs from FIRST on. */
+/* COUNT threads on the FIFOs from FIRST on; they make their calls all at once. */
 void blocked_start(struct blocked *b, int first, int count);
 
 /* Waits until they all are in the kernel's open; false after a long time. */

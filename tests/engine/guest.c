@@ -23,7 +23,22 @@ bool file_holds(int fd, const char *text)
 	return n == (ssize_t)strlen(text) && !memcmp(buf, text, n);
 }
 
+int windows_mapped(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512];
+	int count = 0;
+
+	MUST(maps);
+	while (fgets(line, sizeof(line), maps))
+		count += strstr(line, "memfd:window") != NULL;
+	fclose(maps);
+	return count;
+}
+
 /* --- blocked threads ---------------------------------------------------------------------------------------------- */
+
+static bool blocked_go;
 
 static void *blocked_body(void *arg)
 {
@@ -33,6 +48,8 @@ static void *blocked_body(void *arg)
 	int fd;
 
 	snprintf(name, sizeof(name), "fifo%d", b->fifo);
+	while (!__atomic_load_n(&blocked_go, __ATOMIC_ACQUIRE))
+		sched_yield();
 	b->tid = guest_tid();
 	fd = open_virtual(name, O_RDONLY, 0);
 	b->error = errno;
@@ -50,12 +67,14 @@ void blocked_start(struct blocked *b, int first, int count)
 
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, 256 << 10);
+	__atomic_store_n(&blocked_go, false, __ATOMIC_RELEASE);
 	for (int i = 0; i < count; i++) {
 		b[i] = (struct blocked){ .fifo = first + i, .got = -1 };
 		errno = pthread_create(&b[i].thread, &attr, blocked_body, &b[i]);
 		MUST(errno == 0);
 	}
 	pthread_attr_destroy(&attr);
+	__atomic_store_n(&blocked_go, true, __ATOMIC_RELEASE);
 }
 
 /* The kernel's function of a FIFO's open is its wait for a partner: the state alone could be that of another wait. */

@@ -79,7 +79,7 @@ static void check_ruled(const struct sock_fprog *program, const struct filter_op
 			args[arg] = ~args[arg];
 			check_run(program, options, arch, nr, args);
 		}
-		for (const struct arg_rule *rule = row->rules; rule->disposition; rule++) {
+		for (const struct arg_rule *rule = row_rules(row); rule->disposition; rule++) {
 			for (int step = -1; step <= 1; step++) {
 				uint64_t args[6] = { 0 };
 
@@ -99,7 +99,7 @@ static void check_number(const struct sock_fprog *program, const struct filter_o
 
 	check_run(program, options, arch, nr, (const uint64_t[6]){ 0 });
 	check_run(program, options, arch, nr, (const uint64_t[6]){ -1, -1, -1, -1, -1, -1 });
-	if (row && row->rules)
+	if (row && row_rules(row))
 		check_ruled(program, options, arch, nr, row);
 }
 
@@ -217,7 +217,7 @@ START_TEST(always_allowed)
 
 		for (uint32_t nr = 0; nr < arch->nr_count; nr++) {
 			const struct row *row = row_of(arch_call_of(arch, nr));
-			bool pass = row && (row->disposition == ROW_PASS || row->disposition == ROW_GUARD) && !row->rules;
+			bool pass = row && (row->disposition == ROW_PASS || row->disposition == ROW_GUARD) && !row_rules(row);
 
 			ck_assert_msg(const_allow(&program, arch->audit, nr, &steps) == pass, "%s %u", arch->name, nr);
 			/* Loads, the architecture, a search among fewer than 256 ranges with a long jump now and then. */

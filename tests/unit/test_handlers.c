@@ -16,7 +16,7 @@ static const uint64_t W = 0x7f0000205000, WLEN = 0x4000; /* the window */
 static struct verdict handle(struct guest *guest, enum arch_id arch, int id, const uint64_t args[6])
 {
 	struct call call = fake_call(guest, arch_all[arch], id, args);
-	struct verdict verdict = row_table[id].handler(NULL, &call);
+	struct verdict verdict = row_handler(&row_table[id])(NULL, &call);
 
 	if (verdict.kind == VERDICT_FORWARD)
 		ck_assert_msg(!call.read_memory, "forwarded after a look at memory");

@@ -46,7 +46,7 @@ static void check_outcome(const struct row *row, enum disposition disposition, i
 {
 	ck_assert_msg(disposition >= ROW_PASS && disposition <= ROW_ABSENT, "%s has no disposition", row->name);
 	if (disposition == ROW_HANDLE || disposition == ROW_GUARD)
-		ck_assert_msg(row->handler, "%s has no handler", row->name);
+		ck_assert_msg(row_handler(row), "%s has no handler", row->name);
 	ck_assert_msg((disposition == ROW_REFUSE) == (why && why[0]), "%s: reasons are for refusals", row->name);
 	ck_assert_msg((disposition == ROW_REFUSE) == (error > 0), "%s: errors are for refusals", row->name);
 }
@@ -57,9 +57,8 @@ START_TEST(outcomes)
 		const struct row *row = &row_table[id];
 		unsigned rules = 0;
 
-		check_outcome(row, row->disposition, row->error, row->why);
-		ck_assert_ptr_nonnull(row->note);
-		for (const struct arg_rule *rule = row->rules; rule && rule->disposition; rule++, rules++) {
+		check_outcome(row, row->disposition, row->error, row_why(row));
+		for (const struct arg_rule *rule = row_rules(row); rule && rule->disposition; rule++, rules++) {
 			check_outcome(row, rule->disposition, rule->error, rule->why);
 			ck_assert_uint_lt(rule->arg, row_args(row));
 			/* Values that no register can have, or bits that are none, would be rules that never match. */
