@@ -7,6 +7,12 @@
 
 #include "tests/engine/engine_test.h"
 
+static void spin(unsigned times)
+{
+	for (volatile unsigned i = 0; i < times; i++)
+		;
+}
+
 static int exit7(void)
 {
 	return 7;
@@ -302,13 +308,15 @@ static int test_kill_storm(void)
 	unsigned seed = 1;
 
 	for (int i = 0; i < KILLS; i++) {
+		int decisions = shared->decisions;
 		pid_t child = guest_fork();
 
 		if (child == 0)
 			storm_child();
 		seed = seed * 1103515245 + 12345;
-		for (volatile unsigned j = 0; j < (seed >> 8) % 400000; j++)
-			;
+		if (i % 2) /* when it makes rewritten calls; else at its birth */
+			MUST(guest_await_value(&shared->decisions, decisions + 3));
+		spin((seed >> 8) % (i % 2 ? 100000 : 400000));
 		kill(child, SIGKILL);
 		status = guest_wait(child);
 		CHECK_SIGNALED(status, SIGKILL);
@@ -332,12 +340,6 @@ static void exec_again(const char *name)
 {
 	execl(shared->program, shared->program, "guest", name, NULL);
 	_exit(98);
-}
-
-static void spin(unsigned times)
-{
-	for (volatile unsigned i = 0; i < times; i++)
-		;
 }
 
 /* USR1 is blocked and pending since before the first exec; USR2 is ignored. */
@@ -416,8 +418,10 @@ static int test_exec_stops(void)
 		kill(child, SIGSTOP);
 		seed = seed * 1103515245 + 12345;
 		spin((seed >> 8) % 60000);
-		if (turn++ % 2 && waitpid(child, &status, WUNTRACED) == child && !WIFSTOPPED(status))
+		if (turn++ % 2 && waitpid(child, &status, WUNTRACED) == child && !WIFSTOPPED(status)) {
+			CHECK(count + 3 >= EXECS); /* or it ran on as if there had been no signal */
 			break;
+		}
 		kill(child, SIGCONT);
 		if (count + 2 < EXECS && !guest_await_value(&shared->count, count + 2)) {
 			CHECK(!"the program went on after SIGCONT");

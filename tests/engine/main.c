@@ -42,7 +42,7 @@
 #include "tests/engine/engine_test.h"
 #include "tracer/engine/engine.h"
 
-enum { TIMEOUT_S = 120 };
+enum { TIMEOUT_S = 300 };
 
 enum { WANT_KILLED = 1, WANT_NOTE_FORWARD = 2, WANT_NOTE_WINDOW = 4, MAY_NOTE_WINDOW = 8 };
 

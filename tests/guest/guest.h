@@ -29,6 +29,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Tests, thread bodies and signal handlers have the signatures that their callers want, and few need every argument. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 enum { GUEST_SKIP = 77 };
 
 struct test {

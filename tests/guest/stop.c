@@ -362,10 +362,31 @@ static int test_group(int argc, char **argv)
 	return 0;
 }
 
+/* The first program is stopped and continued by a child that ends at once: a tool that stops itself then, because nobody of the
+   process group seems to run any more, is continued by nobody. */
+static int test_continued(int argc, char **argv)
+{
+	pid_t self = getpid();
+
+	for (int i = 0; i < 300 && !guest_failures; i++) {
+		pid_t pid = guest_fork();
+
+		if (pid == 0) {
+			kill(self, SIGSTOP);
+			for (volatile int spin = 0; spin < i % 40 * 3000; spin++)
+				;
+			kill(self, SIGCONT);
+			_exit(0);
+		}
+		CHECK_EXIT(guest_wait(pid), 0);
+	}
+	return 0;
+}
+
 static const struct test tests[] = {
 	{ "cont", test_cont }, { "kinds", test_kinds }, { "threads", test_threads }, { "handlers", test_handlers },
 	{ "chld", test_chld }, { "waitid", test_waitid }, { "kill", test_kill }, { "storm", test_storm },
-	{ "self", test_self }, { "group", test_group }, { NULL, NULL }
+	{ "self", test_self }, { "group", test_group }, { "continued", test_continued }, { NULL, NULL }
 };
 
 int main(int argc, char **argv)

@@ -295,6 +295,29 @@ static void look_for_running(struct engine *e, struct task *task, void *data)
 		group->running = true;
 }
 
+/* Whether a group-stopped task has not been continued meanwhile: it is then on its way to its next stop, or there already
+   with an event that we have not seen. In this order: what wakes between the two looks has an event at the second. */
+static bool is_still_stopped(pid_t tid)
+{
+	char path[40], text[256];
+	siginfo_t info = { .si_pid = 0 };
+	const char *state;
+	FILE *stat;
+	size_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
+	stat = fopen(path, "re");
+	if (!stat)
+		return false;
+	n = fread(text, 1, sizeof(text) - 1, stat);
+	fclose(stat);
+	text[n] = 0;
+	state = strrchr(text, ')');
+	if (!state || (state[2] != 't' && state[2] != 'T'))
+		return false;
+	return waitid(P_PID, tid, &info, WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 && info.si_pid == 0;
+}
+
 /* We stop ourselves only after the first guest and all of its process group have: one of them that still runs may be about
    to continue it, and would wait for us for ever. */
 static void check_root_stopped(struct engine *e)
@@ -309,7 +332,7 @@ static void check_root_stopped(struct engine *e)
 	}
 	group.pgid = getpgid(root->tid);
 	task_each(e, look_for_running, &group);
-	if (group.running)
+	if (group.running || !is_still_stopped(root->tid))
 		return;
 	e->stop_wanted = 0;
 	if (e->options.events->stopped)
