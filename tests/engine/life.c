@@ -290,7 +290,7 @@ static int test_exec_thread(void)
 
 /* --- killed at any moment ----------------------------------------------------------------------------------------- */
 
-enum { KILLS = SANITIZED ? 300 : 2000, AFTER = 100 };
+enum { KILLS = SANITIZED ? 150 : 600, AFTER = 100 };
 
 static void storm_child(void)
 {
@@ -334,7 +334,7 @@ static int test_kill_storm(void)
 
 /* --- signals while a new program gets its window ------------------------------------------------------------------ */
 
-enum { EXECS = SANITIZED ? 60 : 500, ENDED_EXECS = SANITIZED ? 20 : 80 };
+enum { EXECS = SANITIZED ? 40 : 150, ENDED_EXECS = SANITIZED ? 20 : 40 };
 
 static void exec_again(const char *name)
 {
@@ -434,7 +434,7 @@ static int test_exec_stops(void)
 
 /* --- many children ------------------------------------------------------------------------------------------------ */
 
-enum { FORK_THREADS = 4, FORKS = SANITIZED ? 200 : 1250 };
+enum { FORK_THREADS = 4, FORKS = SANITIZED ? 100 : 400 };
 
 static void *fork_body(void *arg)
 {
