@@ -257,6 +257,13 @@ def worker(case, argv, scratch, marker):
                 result[name] = re.sub(pattern, "~", result[name])
         return result
     finally:
+        remove_tree(folder)
+
+
+def remove_tree(folder):
+    """Removes a folder whatever its modes, and although a compiler that was just ended may still write into it."""
+    end = time.monotonic() + 5
+    while os.path.exists(folder) and time.monotonic() < end:
         subprocess.run(["chmod", "-R", "u+rwx", folder], stderr=subprocess.DEVNULL)
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -507,5 +514,4 @@ def main(description, cases, set_up):
         fill, lacking = (None, {}) if args.list else set_up(scratch, args)
         return run(cases, args, scratch, fill, lacking)
     finally:
-        subprocess.run(["chmod", "-R", "u+rwx", scratch], stderr=subprocess.DEVNULL)
-        shutil.rmtree(scratch, ignore_errors=True)
+        remove_tree(scratch)

@@ -5,7 +5,6 @@ import os
 import re
 import select
 import shlex
-import shutil
 import signal
 import struct
 import subprocess
@@ -405,7 +404,7 @@ def run_one(test, prefix, scratch, guest, number):
         if shell:
             shell.end()
         harness.kill_marked(marker)
-        shutil.rmtree(folder, ignore_errors=True)
+        harness.remove_tree(folder)
     return why, time.monotonic() - begin
 
 
@@ -431,7 +430,7 @@ def main():
                 why, took = run_one(test, prefix, scratch, guest, number)
                 report.add("FAIL" if why else "PASS", test.__name__, mode, took, why)
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        harness.remove_tree(scratch)
     return report.end()
 
 

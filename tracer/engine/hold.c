@@ -86,6 +86,7 @@ static bool hold_self(struct engine *e, const cpu_set_t *allowed)
 		return false;
 	e->hold.cpu = cpu;
 	e->hold.last_tick = clock_now();
+	e->hold.run_delay = run_delay(getpid());
 	clock_start(e, TICK_MS);
 	return true;
 }
@@ -125,31 +126,39 @@ void hold_stop(struct engine *e, struct task *task)
 	}
 }
 
-static bool waits_too_long(struct task *task, uint64_t tick)
+/* LAST: what run_delay() of the task said at the last tick. */
+static bool waits_too_long(pid_t tid, uint64_t *last, uint64_t tick)
 {
-	uint64_t delay = run_delay(task->tid), waited = delay - task->run_delay;
+	uint64_t delay = run_delay(tid), waited = delay - *last;
 
-	task->run_delay = delay;
+	*last = delay;
 	return delay && waited > tick / WAITED_SHARE;
 }
 
-/* At most one task is let go for waiting in each tick: the others may then have what they need. */
+static void hold_let_go(struct engine *e, struct task *task, uint64_t now)
+{
+	task->hold_after = now + AGAIN_NS;
+	hold_release(e, task);
+}
+
+/* At most one task is let go for waiting in each tick: the others may then have what they need. All are where we wait ourselves:
+   somebody else wants this CPU. */
 void hold_tick(struct engine *e)
 {
 	uint64_t now = clock_now(), tick = now - e->hold.last_tick;
-	bool one_gone = false;
+	bool we_wait, one_gone = false;
 	struct task *task, *next;
 
 	if (!e->hold.count || tick < TICK_MS * 500000ULL)
 		return;
 	e->hold.last_tick = now;
+	we_wait = waits_too_long(getpid(), &e->hold.run_delay, tick);
 	for (task = e->hold.tasks; task; task = next) {
 		next = task->held_next;
 		if (now - task->last_stop > COMPUTES_NS) {
 			hold_release(e, task);
-		} else if (!one_gone && waits_too_long(task, tick)) {
-			task->hold_after = now + AGAIN_NS;
-			hold_release(e, task);
+		} else if (we_wait || (!one_gone && waits_too_long(task->tid, &task->run_delay, tick))) {
+			hold_let_go(e, task, now);
 			one_gone = true;
 		}
 	}

@@ -132,6 +132,7 @@ struct hold {
 	int cpu;                  /* where they and we are held; -1 */
 	cpu_set_t own_cpus;       /* ours when nobody is held */
 	uint64_t last_tick;
+	uint64_t run_delay;       /* ours at the last tick */
 };
 
 struct event {
