@@ -72,7 +72,7 @@ import subprocess as sp, signal, sys
 print([sp.run(['sh', '-c', f'exit {n}']).returncode for n in range(40)])
 print(sp.run(['sh', '-c', 'kill -9 $$']).returncode, sp.run(['sh', '-c', 'kill -SEGV $$']).returncode)
 print(sp.run(['sort'], input='b\\na\\n', text=True, capture_output=True).stdout.split())
-try: sp.run(['sh', '-c', 'exec cat'], stdin=sp.PIPE, timeout=0.1)
+try: sp.run(['tail', '-f', '/dev/null'], timeout=0.1)
 except sp.TimeoutExpired: print('timeout')
 try: sp.run(['/nonexistent'])
 except FileNotFoundError as e: print(e)
