@@ -221,9 +221,10 @@ static int parse(struct options *options, char **argv)
 
 START_TEST(options_taken)
 {
+	char **argv = ARGV("--engine=ptrace", "--trace=openat,%network", "-c", "-o", "f", "-qv", "--cwd", "/", "ls", "-l");
 	struct options options;
 
-	ck_assert_int_eq(parse(&options, ARGV("--engine=ptrace", "--trace=openat,%network", "-c", "-o", "f", "-qv", "--cwd", "/", "ls", "-l")), 0);
+	ck_assert_int_eq(parse(&options, argv), 0);
 	ck_assert_int_eq(options.session.mechanism, ENGINE_PTRACE);
 	ck_assert(options.session.trace && options.session.count && options.session.quiet && options.session.verbose);
 	ck_assert(options.session.trace_set[CALL_openat] && options.session.trace_set[CALL_connect]);
