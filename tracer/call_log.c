@@ -3,21 +3,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "syscalls/row.h"
 #include "tracer/call_log.h"
+#include "tracer/engine/clock.h"
 
 enum { BUFFER = 32 << 10 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ULL + now.tv_nsec;
-}
 
 /* Errors are not told: a reader of our output that has gone must not end the guest. */
 static void flush(struct call_log *log)
@@ -90,7 +82,7 @@ void call_log_begin(struct call_log *log, struct call_line *line, const struct c
 	log->open = line;
 	if (!log->buffered)
 		flush(log);
-	line->started = now_ns();
+	line->started = clock_now();
 }
 
 static void resume_line(struct call_log *log, struct call_line *line, const struct call *call)
@@ -111,7 +103,7 @@ static void resume_line(struct call_log *log, struct call_line *line, const stru
 
 void call_log_finish(struct call_log *log, struct call_line *line, const struct call *call, int64_t result)
 {
-	uint64_t took = now_ns() - line->started;
+	uint64_t took = clock_now() - line->started;
 
 	resume_line(log, line, call);
 	decode_exit(&log->text, call, &line->state, result);

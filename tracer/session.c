@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "syscalls/decode.h"
@@ -15,6 +14,7 @@
 #include "tracer/call_count.h"
 #include "tracer/call_log.h"
 #include "tracer/diagnose.h"
+#include "tracer/engine/clock.h"
 #include "tracer/inherited.h"
 #include "tracer/message.h"
 #include "tracer/refusal.h"
@@ -43,14 +43,6 @@ struct task_view { /* what call->state points to */
 
 static const char unknown_why[] = "the table of calls does not know this number";
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ULL + now.tv_nsec;
-}
-
 /* --- a call ---------------------------------------------------------------------------------------------------------------- */
 
 static void watch_begin(struct session *s, struct call *call)
@@ -67,7 +59,7 @@ static void watch_begin(struct session *s, struct call *call)
 	if (logged)
 		call_log_begin(&s->log, &view->line, call);
 	if (view->counted)
-		view->started = now_ns();
+		view->started = clock_now();
 }
 
 static struct verdict refuse(struct session *s, struct call *call, int error, const char *why)
@@ -139,7 +131,7 @@ static void on_call_end(void *session, struct call *call, int64_t result)
 	if (!view)
 		return;
 	if (view->counted)
-		call_counts_add(s->counts, call->id, now_ns() - view->started, result);
+		call_counts_add(s->counts, call->id, clock_now() - view->started, result);
 	if (view->logged)
 		call_log_finish(&s->log, &view->line, call, result);
 	view->logged = view->counted = false;
@@ -198,7 +190,7 @@ static void on_task_end(void *session, struct call *call, int status, bool in_ca
 	struct task_view *view = call->state;
 
 	if (view && in_call && view->counted)
-		call_counts_add(s->counts, call->id, now_ns() - view->started, 0);
+		call_counts_add(s->counts, call->id, clock_now() - view->started, 0);
 	if (s->options->trace) {
 		if (view && in_call && view->logged)
 			call_log_abandon(&s->log, &view->line, call);

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "arch/regs.h"
+#include "tracer/engine/clock.h"
 #include "tracer/engine/engine.h"
 
 /* --- the window's memory: chunks of slots in one sealed memfd ------------------------------------------------------- */
@@ -176,7 +177,6 @@ struct space *space_new(void);
 struct space *space_fork(struct space *space);
 struct space *space_ref(struct space *space);
 void space_unref(struct engine *e, struct space *space);
-uint64_t clock_now(void);
 
 /* stops.c */
 void engine_dispatch(struct engine *e, pid_t tid, int status);

@@ -7,14 +7,6 @@
 
 enum { BUCKETS_FIRST = 64 };
 
-uint64_t clock_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ULL + now.tv_nsec;
-}
-
 static struct task **bucket_of(struct engine *e, pid_t tid)
 {
 	return &e->buckets[(uint32_t)tid * 2654435761U & (e->bucket_count - 1)];
