@@ -29,6 +29,7 @@ struct call {
 	struct guest *guest;
 	void *state;        /* the session's own data for this task, NULL at first; it frees it when the task ends */
 	bool read_memory;   /* set by guest_read*(): the decision depends on guest memory, FORWARD is no longer legal */
+	bool foreign;       /* this task could not follow a link to the supervisor's files (other credentials): see ANSWER_FD */
 };
 
 /* --- guest memory -------------------------------------------------------------------------------------------------- */
@@ -46,9 +47,19 @@ ssize_t guest_read_string(struct call *call, uint64_t addr, char *buf, size_t si
 /* For showing, not for deciding: copies up to LEN bytes, as far as they are mapped. Bytes copied, or -EFAULT for none. */
 ssize_t guest_peek(const struct call *call, uint64_t addr, void *buf, size_t len);
 
-/* Puts LEN bytes into this task's slot of the read-only window and stores their guest address. 0; -E2BIG when the slot is
-   full; -ENOSYS when this guest has no window; -EAGAIN when all slots are taken: whatever the handler returns is dropped, a
-   chunk more is mapped, and the call comes again. The bytes stay until the rewritten call has ended. */
+/* For the events call_end and exec: copies LEN bytes from BUF to ADDR as the kernel's own copy would, minding page protection.
+   All or nothing: 0 or -EFAULT. */
+int guest_write(struct call *call, uint64_t addr, const void *buf, size_t len);
+
+/* For the event exec: the new program's auxiliary vector entry TYPE (AT_*). 0; -ENOENT when it has none; -EACCES for a program
+   that may be run and not read. */
+int guest_auxv(struct call *call, uint64_t type, uint64_t *value);
+
+/* Puts LEN bytes into this task's part of the read-only window and stores their guest address. One piece may have up to
+   GUEST_WINDOW_MAX bytes. 0; -E2BIG when it is larger, or the call has put too much; -ENOSYS when this guest has no window;
+   -EAGAIN when there is no room: whatever the handler returns is dropped, a chunk more is mapped, and the call comes again. The
+   bytes stay until the rewritten call has ended. */
+enum { GUEST_WINDOW_MAX = 15 * (16 << 10) };
 int guest_window_put(struct call *call, const void *data, size_t len, uint64_t *addr);
 
 /* Whether [addr, addr + len) touches the window. Registers only: does not mark the call. */
@@ -65,6 +76,7 @@ enum verdict_kind {
 	VERDICT_ANSWER,    /* value is the result: a number, or a negative errno; writes go to guest memory first */
 	VERDICT_ANSWER_FD, /* the guest gets fd (owned by the verdict, closed by the engine) at its lowest free number */
 	VERDICT_REWRITE,   /* the kernel runs call `id` with `args`; pointers among them come from guest_window_put() */
+	VERDICT_WAIT,      /* not decided yet: the task stays in its stop until engine_again(), then the call is asked again */
 	VERDICT_KILL       /* end the whole guest; why is told */
 };
 
@@ -81,6 +93,8 @@ struct verdict {
 	int64_t value;       /* ANSWER */
 	int fd;              /* ANSWER_FD */
 	int fd_flags;        /* ANSWER_FD: O_CLOEXEC and the access mode */
+	bool foreign;        /* ANSWER_FD: fd is the very open file that the guest gets: opened with the guest's credentials, in
+	                        the mode asked for. Else the guest opens anew what it refers to (an O_PATH fd will do) */
 	int id;              /* REWRITE: enum call_id */
 	uint64_t args[6];    /* REWRITE */
 	bool want_end;       /* tell the end of this call, with its result */
@@ -103,6 +117,11 @@ static inline struct verdict verdict_answer(int64_t value)
 static inline struct verdict verdict_refuse(int error, const char *reason)
 {
 	return (struct verdict){ .kind = VERDICT_ANSWER, .value = error, .reason = reason };
+}
+
+static inline struct verdict verdict_wait(void)
+{
+	return (struct verdict){ .kind = VERDICT_WAIT };
 }
 
 static inline struct verdict verdict_kill(const char *reason)

@@ -42,11 +42,18 @@ void arch_start_call(struct arch_regs *regs, const struct arch *abi, uint64_t in
 /* At an exit stop: BEFORE are the registers of the same call's entry stop. Make it run again from the start. */
 void arch_repeat_call(struct arch_regs *regs, const struct arch_regs *before);
 
+/* At a stop that is neither entry nor exit: address of the instruction of a call that was interrupted and that the kernel is
+   about to run again, or 0. It may be wrong: whether a system-call instruction is there is for the caller to see. */
+uint64_t arch_restarts_at(const struct arch_regs *regs);
+
 /* Address of the instruction that made the call whose entry or exit stop this is. */
 uint64_t arch_call_insn(const struct arch_regs *regs);
 
 /* Result of the call at its exit stop, sign-extended: a negative errno for -4095 to -1. */
 int64_t arch_result(const struct arch_regs *regs, const struct arch *abi);
+
+/* At an exit stop: make VALUE the result. */
+void arch_set_result(struct arch_regs *regs, int64_t value);
 
 /* Flags of the clone, fork or vfork call that these registers are in (CLONE_*), at its PTRACE_EVENT stop. */
 uint64_t arch_clone_flags(const struct arch_regs *regs);

@@ -160,6 +160,7 @@ static const char *verdict_name(enum verdict_kind kind)
 	case VERDICT_ANSWER: return "answer";
 	case VERDICT_ANSWER_FD: return "answer_fd";
 	case VERDICT_REWRITE: return "rewrite";
+	case VERDICT_WAIT: return "wait";
 	case VERDICT_KILL: return "kill";
 	}
 	return "unknown";

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tracer/engine/procstatus.h"
 #include "tracer/message.h"
 #include "tracer/signals.h"
 
@@ -93,21 +94,10 @@ void signals_end(void)
 /* Whether the program would take SIGNO by a handler or by its default action. */
 static bool would_take(pid_t pid, int signo)
 {
-	unsigned long long mask = 0;
-	char path[40], line[128];
-	bool takes = true;
-	FILE *status;
+	struct procstatus_field masks[] = { { "SigBlk:", 16, 0 }, { "SigIgn:", 16, 0 } };
 
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	status = fopen(path, "re");
-	if (!status)
-		return true;
-	while (fgets(line, sizeof(line), status)) {
-		if (sscanf(line, "SigBlk: %llx", &mask) == 1 || sscanf(line, "SigIgn: %llx", &mask) == 1)
-			takes = takes && !(mask >> (signo - 1) & 1);
-	}
-	fclose(status);
-	return takes;
+	procstatus_read(pid, masks, 2);
+	return !procstatus_has(masks[0].value | masks[1].value, signo);
 }
 
 static void start_grace(void)

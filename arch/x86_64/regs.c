@@ -17,6 +17,8 @@ int arch_regs_set(pid_t tid, const struct arch_regs *regs)
 	return ptrace(PTRACE_SETREGS, tid, 0, &regs->r) ? -errno : 0;
 }
 
+enum { INSN_LEN = 2 }; /* syscall, int 0x80 and sysenter's landing pad alike */
+
 /* Two single registers cost less than reading and writing all of them. */
 int arch_answer(pid_t tid, int64_t value)
 {
@@ -64,14 +66,25 @@ void arch_start_call(struct arch_regs *regs, const struct arch *abi, uint64_t in
 	set_args(&regs->r, abi, args);
 }
 
-enum { INSN_LEN = 2 }; /* syscall, int 0x80 and sysenter's landing pad alike */
-
 void arch_repeat_call(struct arch_regs *regs, const struct arch_regs *before)
 {
 	*regs = *before;
 	regs->r.rax = before->r.orig_rax;
 	regs->r.rip = before->r.rip - INSN_LEN;
 	regs->r.orig_rax = -1UL;
+}
+
+/* arch/x86/kernel/signal.c, arch_do_signal_or_restart(): after ERESTARTSYS (512) to ERESTART_RESTARTBLOCK (516) the number comes back to
+   rax, or that of restart_syscall (219; i386: 0). */
+uint64_t arch_restarts_at(const struct arch_regs *regs)
+{
+	const struct user_regs_struct *r = &regs->r;
+
+	if ((int64_t)r->orig_rax < 0)
+		return 0;
+	if ((int32_t)r->rax <= -512 && (int32_t)r->rax >= -516)
+		return r->rip - INSN_LEN;
+	return r->rax == r->orig_rax || r->rax == 219 || r->rax == 0 ? r->rip : 0;
 }
 
 uint64_t arch_call_insn(const struct arch_regs *regs)
@@ -82,6 +95,11 @@ uint64_t arch_call_insn(const struct arch_regs *regs)
 int64_t arch_result(const struct arch_regs *regs, const struct arch *abi)
 {
 	return abi->word == 4 ? (int64_t)(int32_t)regs->r.rax : (int64_t)regs->r.rax;
+}
+
+void arch_set_result(struct arch_regs *regs, int64_t value)
+{
+	regs->r.rax = (uint64_t)value;
 }
 
 /* The numbers of the two ABIs do not meet: x86_64's clone 56, fork 57, vfork 58; i386's fork 2, clone 120, vfork 190. */

@@ -309,14 +309,6 @@ static int test_answer_protected(void)
 
 /* --- answered with a file ----------------------------------------------------------------------------------------- */
 
-static int open_kind(const char *kind, int flags)
-{
-	char path[40];
-
-	snprintf(path, sizeof(path), "/fd/%s", kind);
-	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, 0);
-}
-
 static void try_lowest(void)
 {
 	int low = open_kind("file", O_RDONLY), high = open_kind("file", O_RDONLY), again;
@@ -457,8 +449,7 @@ static void install(const struct sock_filter *code, unsigned short len)
 	MUST(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0);
 }
 
-/* ACTION for number NR, allowed otherwise. */
-static void install_one(uint32_t nr, uint32_t action)
+void install_filter(uint32_t nr, uint32_t action)
 {
 	const struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -472,12 +463,12 @@ static void install_one(uint32_t nr, uint32_t action)
 
 static int test_own_filter_trace(void)
 {
-	install_one(SYS_openat, SECCOMP_RET_TRACE | 0x77);
+	install_filter(SYS_openat, SECCOMP_RET_TRACE | 0x77);
 	CHECK(syscall(SYS_openat, AT_FDCWD, "/virtual/hello", O_RDONLY, 0) < 0);
 	CHECK_EQ(errno, ENOSYS);
 	CHECK(syscall(SYS_openat, AT_FDCWD, "/etc/passwd", O_RDONLY, 0) < 0);
 	CHECK_EQ(errno, ENOSYS);
-	install_one(SYS_getppid, SECCOMP_RET_TRACE | 0x77); /* one that nobody else stops */
+	install_filter(SYS_getppid, SECCOMP_RET_TRACE | 0x77); /* one that nobody else stops */
 	CHECK(syscall(SYS_getppid) < 0);
 	CHECK_EQ(errno, ENOSYS);
 	CHECK_EQ(getsid(5), ANSWERED_SID);
@@ -486,11 +477,11 @@ static int test_own_filter_trace(void)
 
 static int test_own_filter_errno(void)
 {
-	install_one(SYS_getpgid, SECCOMP_RET_ERRNO | EXDEV);
+	install_filter(SYS_getpgid, SECCOMP_RET_ERRNO | EXDEV);
 	CHECK(getpgid(0) < 0);
 	CHECK_EQ(errno, EXDEV);
 	CHECK(file_holds(open_virtual("hello", O_RDONLY, 0), "hello"));
-	install_one(SYS_openat, SECCOMP_RET_ERRNO | EDOM);
+	install_filter(SYS_openat, SECCOMP_RET_ERRNO | EDOM);
 	CHECK(open_virtual("hello", O_RDONLY, 0) < 0);
 	CHECK_EQ(errno, EDOM);
 	CHECK_EQ(getsid(5), ANSWERED_SID);

@@ -18,7 +18,15 @@ enum {
 	SEQUENCES = 1 << 17,
 	PIDS = 64,
 	ANSWERED_SID = 7777, /* what getsid(5) is answered */
-	ASK_FILES = 1,       /* getsid(1) is answered with the number of the supervisor's open files */
+
+	/* getsid(ASK_...) is answered with */
+	ASK_FILES = 1,       /* the number of the supervisor's open files */
+	ASK_FLAGS = 2,       /* the flags by which the caller was made */
+	ASK_DEPTH = 3,       /* how many ancestors it has, threads included */
+	ASK_FORMER = 4,      /* the tid that called the last execve */
+	ASK_REPLACE = 7,     /* 0, when descriptor ARG3 of process ARG2, of "hello", has become one of "new" in mode ARG4 */
+	ASK_SHARE = 8,       /* the same for ARG3 and ARG4: one open file for both */
+	ASK_WRITE = 6,       /* 0; at its end ASK_WRITTEN is written to its second argument */
 };
 
 /* A sanitized program starts and forks many times slower: fewer of each. */
@@ -29,6 +37,8 @@ enum { SANITIZED = 0 };
 #endif
 
 #define ANSWERED_MACHINE "virtual"
+#define ASK_WRITTEN "written"
+#define PATCHED_EXECFN "/patched"
 
 struct shared {
 	char dir[200];              /* /virtual/NAME is this folder's NAME */
@@ -36,6 +46,10 @@ struct shared {
 	int decisions;              /* rewritten opens */
 	int notes;
 	char note[200];             /* the last one */
+	int reopened;               /* files that were opened for a guest that could not */
+	int waits;                  /* calls of /wait/ that were asked */
+	int written;                /* what guest_write() said */
+	bool patch;                 /* AT_EXECFN of new programs */
 	char decided[SEQUENCES];    /* last letter of the path, by the open's fourth argument */
 
 	/* of the guests among themselves */
@@ -50,7 +64,7 @@ struct guest_case {
 	const char *name;
 	int (*run)(void); /* the exit status when no check failed */
 };
-extern const struct guest_case guests_window[], guests_calls[], guests_life[];
+extern const struct guest_case guests_window[], guests_calls[], guests_life[], guests_wait[], guests_files[];
 
 /* Main program of the guest. */
 int run_guest(const char *name);
@@ -59,6 +73,12 @@ extern struct shared *shared;
 
 /* openat of "/virtual/NAME"; SEQUENCE is its fourth argument. A descriptor, or -1 with errno. */
 int open_virtual(const char *name, int flags, unsigned sequence);
+
+/* openat of "/fd/KIND". */
+int open_kind(const char *kind, int flags);
+
+/* ACTION of seccomp for number NR, all others allowed. */
+void install_filter(uint32_t nr, uint32_t action);
 
 /* Whether FD, which is closed, holds exactly TEXT. */
 bool file_holds(int fd, const char *text);

@@ -13,6 +13,14 @@ int open_virtual(const char *name, int flags, unsigned sequence)
 	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, sequence);
 }
 
+int open_kind(const char *kind, int flags)
+{
+	char path[40];
+
+	snprintf(path, sizeof(path), "/fd/%s", kind);
+	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, 0);
+}
+
 bool file_holds(int fd, const char *text)
 {
 	char buf[64];
@@ -143,11 +151,11 @@ int blocked_release_all(struct blocked *b, int count)
 
 int run_guest(const char *name)
 {
-	const struct guest_case *const tables[] = { guests_window, guests_calls, guests_life };
+	const struct guest_case *const tables[] = { guests_window, guests_calls, guests_life, guests_wait, guests_files };
 
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, SHARED_FD, 0);
 	MUST(shared != MAP_FAILED);
-	for (unsigned i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
 		for (const struct guest_case *c = tables[i]; c->name; c++) {
 			if (!strcmp(c->name, name))
 				return c->run();

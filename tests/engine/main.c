@@ -8,16 +8,7 @@
  * One line for each case, `ok NAME MECHANISM [as user]` or `FAILED ...: why`; last `N passed, N failed`. What a guest found
  * is printed by itself, as `FAIL file:line: check`.
  *
- * How the supervisor decides:
- *   open, openat, creat  /virtual/NAME  rewritten to openat of NAME in the case's folder
- *                        /fd/KIND       answered with a file of that kind
- *                        /refuse, refused    EACCES
- *                        /forward       read, and forwarded against the rule
- *                        /kill          ends all
- *                        other paths    forwarded (only peeked at: a test's policy, not a sound one)
- *   execve               /virtual/NAME  rewritten, as above
- *   uname                answered with another machine name where the case wants it
- *   getsid               answered
+ * How the supervisor decides is told in decide.c.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -30,21 +21,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "syscalls/filter.h"
 #include "syscalls/ids.h"
 #include "tests/engine/engine_test.h"
-#include "tracer/engine/engine.h"
+#include "tests/engine/supervisor.h"
 
 enum { TIMEOUT_S = 300 };
 
-enum { WANT_KILLED = 1, WANT_NOTE_FORWARD = 2, WANT_NOTE_WINDOW = 4, MAY_NOTE_WINDOW = 8 };
+enum { WANT_KILLED = 1, WANT_NOTE_FORWARD = 2, WANT_NOTE_WINDOW = 4, MAY_NOTE_WINDOW = 8,
+       SUPERVISOR_HIDDEN = 16 /* no other user than root can follow a link to its files */ };
 
 static const struct engine_case {
 	const char *name;
@@ -85,200 +77,40 @@ static const struct engine_case {
 	{ "own_filter_errno", 0 },
 	{ "own_filter_answer", 0 },
 	{ "hostile_code", MAY_NOTE_WINDOW },
+	{ "clone_event", 0 },
+	{ "clone_storm", 0 },
+	{ "wait_call", 0 },
+	{ "wait_others", 0 },
+	{ "wait_signal", 0 },
+	{ "wait_stop", 0 },
+	{ "wait_killed", 0 },
+	{ "wait_exec", 0 },
+	{ "wait_end", 0 },
+	{ "wait_kill", WANT_KILLED },
+	{ "window_large", 0 },
+	{ "window_too_large", 0 },
+	{ "write_end", 0 },
+	{ "exec_auxv", 0 },
+	{ "answer_fd_full", 0 },
+	{ "answer_fd_denied", 0 },
+	{ "foreign", SUPERVISOR_HIDDEN },
+	{ "foreign_threads", SUPERVISOR_HIDDEN },
+	{ "foreign_filter", SUPERVISOR_HIDDEN },
+	{ "replace", 0 },
+	{ "replace_share", 0 },
+	{ "replace_running", 0 },
+	{ "replace_blocked", 0 },
+	{ "replace_waiting", 0 },
+	{ "replace_signals", 0 },
+	{ "replace_stopped", 0 },
+	{ "replace_vfork", 0 },
+	{ "replace_killed", 0 },
+	{ "replace_exec", 0 },
+	{ "replace_filter", 0 },
+	{ "replace_hidden", SUPERVISOR_HIDDEN },
 };
 
 enum { CASES = sizeof(cases) / sizeof(cases[0]) };
-
-struct supervisor {
-	struct shared *shared;
-	enum engine_mechanism mechanism;
-	unsigned forward_notes, window_notes;
-	char buf[4096];
-	struct utsname uts;
-	int mode_fd; /* a file that gets its mode at the end of the call that opens it */
-};
-
-/* --- decisions ---------------------------------------------------------------------------------------------------- */
-
-static struct verdict rewrite_open(struct supervisor *s, struct call *call, const char *name, uint64_t flags, uint64_t mode)
-{
-	struct verdict verdict = { .kind = VERDICT_REWRITE, .id = CALL_openat, .args = { (uint32_t)AT_FDCWD, 0, flags, mode } };
-	char path[4500];
-	int error;
-
-	snprintf(path, sizeof(path), "%s/%s", s->shared->dir, name);
-	error = guest_window_put(call, path, strlen(path) + 1, &verdict.args[1]);
-	if (error < 0)
-		return verdict_refuse(-EPERM, "no window");
-	if (mode < SEQUENCES)
-		__atomic_store_n(&s->shared->decided[mode], name[strlen(name) - 1], __ATOMIC_SEQ_CST);
-	__atomic_add_fetch(&s->shared->decisions, 1, __ATOMIC_SEQ_CST);
-	return verdict;
-}
-
-static int open_in(const struct supervisor *s, const char *name, int flags, mode_t mode)
-{
-	char path[300];
-
-	snprintf(path, sizeof(path), "%s/%s", s->shared->dir, name);
-	return open(path, flags | O_CLOEXEC, mode);
-}
-
-static struct verdict answer_fd(struct supervisor *s, const char *kind, uint64_t flags)
-{
-	const int keep = O_ACCMODE | O_CLOEXEC | O_APPEND | O_PATH;
-	struct verdict verdict = { .kind = VERDICT_ANSWER_FD, .fd = -1, .fd_flags = (int)flags & keep };
-
-	errno = ENOENT;
-	if (!strcmp(kind, "file"))
-		verdict.fd = open_in(s, "hello", (int)flags & O_ACCMODE, 0);
-	else if (!strcmp(kind, "dir"))
-		verdict.fd = open_in(s, ".", O_RDONLY | O_DIRECTORY, 0);
-	else if (!strcmp(kind, "path"))
-		verdict.fd = open_in(s, "hello", O_PATH, 0);
-	else if (!strcmp(kind, "tmpfile"))
-		verdict.fd = open_in(s, ".", O_TMPFILE | O_RDWR, 0600);
-	else if (!strcmp(kind, "memfd"))
-		verdict.fd = memfd_create("guest", MFD_CLOEXEC);
-	else if (!strcmp(kind, "mode")) { /* written by who created it, readable for all others: the mode comes last */
-		verdict.fd = open_in(s, "mode", O_RDWR | O_CREAT | O_EXCL, 0600);
-		s->mode_fd = fcntl(verdict.fd, F_DUPFD_CLOEXEC, 0);
-		verdict.want_end = true;
-	}
-	return verdict.fd < 0 ? verdict_answer(-errno) : verdict;
-}
-
-/* By the first 8 bytes. */
-static bool is_ours(const char *path)
-{
-	static const char *const begins[] = { "/virtual", "/fd/", "/refuse", "refused", "/forward", "/kill" };
-
-	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++) {
-		if (!strncmp(path, begins[i], strlen(begins[i])))
-			return true;
-	}
-	return false;
-}
-
-static struct verdict decide_open(struct supervisor *s, struct call *call, unsigned at, uint64_t flags, uint64_t mode)
-{
-	struct verdict verdict;
-	ssize_t len = guest_peek(call, call->args[at], s->buf, 8);
-
-	if (len > 0 && !is_ours(s->buf))
-		return verdict_forward();
-	len = guest_read_string(call, call->args[at], s->buf, sizeof(s->buf));
-	if (len < 0)
-		return verdict_answer(len);
-	if (!strncmp(s->buf, "/virtual/", 9))
-		return rewrite_open(s, call, s->buf + 9, flags, mode);
-	if (!strncmp(s->buf, "/fd/", 4))
-		return answer_fd(s, s->buf + 4, flags);
-	if (!strcmp(s->buf, "/refuse") || !strcmp(s->buf, "refused"))
-		return verdict_refuse(-EACCES, "a test");
-	if (!strcmp(s->buf, "/kill"))
-		return verdict_kill("a test");
-	if (!strcmp(s->buf, "/forward"))
-		return verdict_forward();
-	/* flipped meanwhile, or the memory had to be opened first */
-	verdict = (struct verdict){ .kind = VERDICT_REWRITE, .id = CALL_openat, .args = { (uint32_t)AT_FDCWD, 0, flags, mode } };
-	if (at == 1)
-		verdict.args[0] = call->args[0];
-	if (guest_window_put(call, s->buf, len + 1, &verdict.args[1]) < 0)
-		return verdict_answer(-EPERM);
-	return verdict;
-}
-
-static struct verdict decide_exec(struct supervisor *s, struct call *call)
-{
-	struct verdict verdict = { .kind = VERDICT_REWRITE, .id = CALL_execve };
-	char path[4500];
-	ssize_t len = guest_peek(call, call->args[0], s->buf, 9);
-
-	if (len == 9 && memcmp(s->buf, "/virtual/", 9))
-		return verdict_forward();
-	len = guest_read_string(call, call->args[0], s->buf, sizeof(s->buf));
-	if (len < 0)
-		return verdict_answer(len);
-	if (strncmp(s->buf, "/virtual/", 9))
-		return verdict_answer(-EINVAL);
-	snprintf(path, sizeof(path), "%s/%s", s->shared->dir, s->buf + 9);
-	memcpy(verdict.args, call->args, sizeof(verdict.args));
-	return guest_window_put(call, path, strlen(path) + 1, &verdict.args[0]) < 0 ? verdict_answer(-EPERM) : verdict;
-}
-
-static struct verdict decide_uname(struct supervisor *s, struct call *call)
-{
-	struct verdict verdict = verdict_answer(0);
-
-	uname(&s->uts);
-	strcpy(s->uts.machine, ANSWERED_MACHINE);
-	verdict.writes = 1;
-	verdict.write[0] = (struct verdict_write){ call->args[0], &s->uts, sizeof(s->uts) };
-	return verdict;
-}
-
-static int own_files(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int count = 0;
-
-	while (dir && readdir(dir))
-		count++;
-	if (dir)
-		closedir(dir);
-	return count;
-}
-
-static struct verdict on_call(void *context, struct call *call)
-{
-	struct supervisor *s = context;
-
-	switch (call->id) {
-	case CALL_open:
-		return decide_open(s, call, 0, call->args[1], call->args[2]);
-	case CALL_creat:
-		return decide_open(s, call, 0, O_CREAT | O_WRONLY | O_TRUNC, call->args[1]);
-	case CALL_openat:
-		return decide_open(s, call, 1, call->args[2], call->args[3]);
-	case CALL_execve:
-		return decide_exec(s, call);
-	case CALL_uname:
-		return decide_uname(s, call);
-	case CALL_getsid:
-		return verdict_answer(call->args[0] == ASK_FILES ? own_files() : ANSWERED_SID);
-	case CALL_clone3: /* its flags are in memory */
-		return verdict_answer(-ENOSYS);
-	}
-	return verdict_forward();
-}
-
-static void on_call_end(void *context, struct call *call, int64_t result)
-{
-	struct supervisor *s = context;
-
-	(void)call, (void)result;
-	if (s->mode_fd >= 0) {
-		fchmod(s->mode_fd, 0400);
-		close(s->mode_fd);
-		s->mode_fd = -1;
-	}
-}
-
-static void on_note(void *context, pid_t tid, const char *text)
-{
-	struct supervisor *s = context;
-
-	(void)tid;
-	snprintf(s->shared->note, sizeof(s->shared->note), "%s", text);
-	__atomic_add_fetch(&s->shared->notes, 1, __ATOMIC_SEQ_CST);
-	if (strstr(text, "decided by guest memory"))
-		s->forward_notes++;
-	if (strstr(text, "window"))
-		s->window_notes++;
-}
-
-static const struct engine_events events = { .call = on_call, .call_end = on_call_end, .note = on_note };
 
 /* --- one case ----------------------------------------------------------------------------------------------------- */
 
@@ -335,10 +167,15 @@ static void fill_folder(struct shared *sh)
 
 	mkdir(sh->dir, 0755);
 	put_file(sh->dir, "hello", "hello");
+	put_file(sh->dir, "new", "NEW");
+	put_file(sh->dir, "secret", "secret");
 	put_file(sh->dir, "a", "a");
 	put_file(sh->dir, "b", "b");
 	snprintf(path, sizeof(path), "%s/program", sh->dir);
 	if (symlink(sh->program, path))
+		perror(path);
+	snprintf(path, sizeof(path), "%s/secret", sh->dir);
+	if (chmod(path, 0))
 		perror(path);
 	for (int i = 0; i < 100; i++) {
 		snprintf(path, sizeof(path), "%s/fifo%d", sh->dir, i);
@@ -392,6 +229,10 @@ static const char *verify(const struct engine_case *c, const struct supervisor *
 			return "the guest was not killed";
 		return s->shared->pids[0] ? check_gone(s->shared) : "the guest did not come to it";
 	}
+	if (s->strangers)
+		return "a task made a call before it was told of";
+	if (s->views)
+		return "the end of a task was not told";
 	if (WIFSIGNALED(status))
 		return strsignal(WTERMSIG(status));
 	if (WEXITSTATUS(status) == 77)
@@ -417,7 +258,7 @@ static const char *supervise(const struct engine_case *c, struct supervisor *s)
 	char *envp[] = { path_env, asan, NULL };
 	struct engine_program program = { .path = s->shared->program, .argv = argv, .envp = envp };
 	struct engine_options options = { .mechanism = s->mechanism, .filter_data = FILTER_DATA, .window = true,
-	                                  .events = &events, .context = s };
+	                                  .events = &supervisor_events, .context = s };
 	struct sock_fprog filter = { 0 };
 	static char why[200];
 	struct engine *engine;
@@ -430,13 +271,17 @@ static const char *supervise(const struct engine_case *c, struct supervisor *s)
 	engine = engine_new(&options);
 	if (!engine)
 		return strerror(errno);
+	s->engine = engine;
 	sigemptyset(&program.mask);
 	if (engine_launch(engine, &program, &error) != ENGINE_OK) {
 		snprintf(why, sizeof(why), "not started: %s", strerror(error));
 		status = -1;
 	} else {
+		if (c->flags & SUPERVISOR_HIDDEN)
+			prctl(PR_SET_DUMPABLE, 0);
 		status = engine_run(engine);
 	}
+	supervisor_end(s);
 	engine_free(engine);
 	if (s->mechanism == ENGINE_TRACE)
 		filter_free(&filter);
@@ -446,13 +291,14 @@ static const char *supervise(const struct engine_case *c, struct supervisor *s)
 /* In a process of its own: the engine waits for all children of who runs it. */
 static void run_supervisor(const struct run *run, const struct engine_case *c, enum engine_mechanism mechanism, int result)
 {
-	struct supervisor s = { .mechanism = mechanism, .mode_fd = -1 };
+	static struct supervisor s = { .mode_fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER };
 	int fd = memfd_create("shared", 0);
 	const char *why;
 
 	if (fd < 0 || ftruncate(fd, sizeof(struct shared)) || dup2(fd, SHARED_FD) < 0)
 		exit(1);
 	close(fd);
+	s.mechanism = mechanism;
 	s.shared = mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, MAP_SHARED, SHARED_FD, 0);
 	if (s.shared == MAP_FAILED)
 		exit(1);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <linux/ptrace.h>
 #include <unistd.h>
 
 #include "tracer/engine/internal.h"
@@ -28,7 +29,7 @@ static int clock_make(struct engine *e)
 	struct sigaction action = { .sa_handler = on_alarm };
 	sigset_t alarm;
 
-	event.sigev_notify_thread_id = syscall(SYS_gettid);
+	event.sigev_notify_thread_id = e->tid = (pid_t)syscall(SYS_gettid);
 	sigemptyset(&alarm);
 	sigaddset(&alarm, SIGALRM);
 	if (sigaction(SIGALRM, &action, &e->guest_alarm) || sigprocmask(SIG_UNBLOCK, &alarm, NULL))
@@ -51,16 +52,21 @@ void clock_stop(struct engine *e)
 {
 	struct itimerspec off = { { 0, 0 }, { 0, 0 } };
 
-	if (e->timer_made && !e->attention && !e->ending && !e->hold.count)
-		timer_settime(e->timer, 0, &off, NULL);
+	if (!e->timer_made || e->attention || e->ending || e->hold.count)
+		return;
+	timer_settime(e->timer, 0, &off, NULL);
+	if (e->attention) /* from another thread, which may have started the clock before we stopped it */
+		clock_start(e, CLOCK_MS);
 }
 
 void engine_attention(struct engine *e)
 {
 	int saved = errno;
 
-	e->attention = 1;
+	__atomic_store_n(&e->attention, 1, __ATOMIC_SEQ_CST);
 	clock_start(e, CLOCK_MS);
+	if (syscall(SYS_gettid) != e->tid) /* a handler in the engine's own thread has interrupted it already */
+		syscall(SYS_tgkill, getpid(), e->tid, SIGALRM);
 	errno = saved;
 }
 
@@ -82,6 +88,7 @@ struct engine *engine_new(const struct engine_options *options)
 		return NULL;
 	e->options = *options;
 	e->window.fd = -1;
+	e->own_filters = UINT64_MAX;
 	hold_init(e);
 	if (options->window) {
 		e->seal = engine_can_seal();
@@ -108,6 +115,7 @@ void engine_free(struct engine *e)
 	if (!e)
 		return;
 	task_each(e, free_one, NULL);
+	replace_free(e);
 	if (e->timer_made)
 		timer_delete(e->timer);
 	window_free(&e->window);
@@ -119,6 +127,54 @@ void engine_free(struct engine *e)
 pid_t engine_root(const struct engine *e)
 {
 	return e->root_ended ? 0 : e->root;
+}
+
+const struct call *engine_call_of(const struct engine *e, pid_t tid)
+{
+	const struct task *task = task_find((struct engine *)e, tid);
+
+	return task && !task->dead ? &task->call : NULL;
+}
+
+/* STATUS, without its low byte of 0x7f, is a group-stop's: SIGTRAP is the other stop of that event. */
+static bool is_group_stop(int status)
+{
+	return status >> 8 == PTRACE_EVENT_STOP && (status & 0xff) != SIGTRAP;
+}
+
+/* A parent may have been told of the stop before we have looked at it. */
+bool engine_task_stopped(const struct engine *e, pid_t tid)
+{
+	const struct task *task = task_find((struct engine *)e, tid);
+	siginfo_t info = { 0 };
+
+	if (!task || task->stopped)
+		return task != NULL;
+	for (size_t i = e->queue_next; i < e->queue_len; i++)
+		if (e->queue[i].tid == tid)
+			return WIFSTOPPED(e->queue[i].status) && is_group_stop(e->queue[i].status >> 8);
+	return waitid(P_PID, tid, &info, WSTOPPED | WNOHANG | WNOWAIT | __WALL) == 0 && info.si_pid == tid && is_group_stop(info.si_status);
+}
+
+struct each {
+	void (*visit)(void *context, const struct call *call);
+	void *context;
+};
+
+static void each_one(struct engine *e, struct task *task, void *data)
+{
+	const struct each *each = data;
+
+	(void)e;
+	if (!task->dead)
+		each->visit(each->context, &task->call);
+}
+
+void engine_each(struct engine *e, void (*visit)(void *context, const struct call *call), void *context)
+{
+	struct each each = { visit, context };
+
+	task_each(e, each_one, &each);
 }
 
 bool engine_root_stopped(const struct engine *e)
@@ -176,8 +232,8 @@ static void run_queue(struct engine *e)
 bool engine_step(struct engine *e)
 {
 	enum { FAIR = 8 };
-	int status;
-	pid_t tid = wait4(-1, &status, __WALL, NULL);
+	int status, now = e->again || e->attention || e->replace_asked ? WNOHANG : 0;
+	pid_t tid = wait4(-1, &status, __WALL | now, NULL);
 
 	if (tid < 0 && errno != EINTR)
 		return false; /* ECHILD: nobody is left */
@@ -189,11 +245,15 @@ bool engine_step(struct engine *e)
 		run_queue(e);
 	}
 	if (e->attention) {
-		e->attention = 0;
+		__atomic_store_n(&e->attention, 0, __ATOMIC_SEQ_CST);
 		if (e->options.events->attention)
 			e->options.events->attention(e->options.context);
 		clock_stop(e);
 	}
+	if (e->replace_asked)
+		replace_look(e);
+	if (e->again)
+		call_wake(e);
 	if (e->hold.count)
 		hold_tick(e);
 	/* children that this process had before it became the supervisor are not waited for */

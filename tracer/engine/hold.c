@@ -195,3 +195,47 @@ void hold_end(struct engine *e)
 	while (e->hold.tasks)
 		hold_release(e, e->hold.tasks);
 }
+
+/* As lib/vsprintf.c prints masks: words of 32 bits, the highest first. */
+static void print_mask(const cpu_set_t *cpus, char *mask, size_t size)
+{
+	int words = (sysconf(_SC_NPROCESSORS_CONF) + 31) / 32;
+	size_t at = 0;
+
+	mask[0] = 0;
+	for (int word = words - 1; word >= 0 && at < size; word--) {
+		uint32_t bits = 0;
+
+		for (int bit = 0; bit < 32; bit++)
+			bits |= (uint32_t)!!CPU_ISSET(word * 32 + bit, cpus) << bit;
+		at += snprintf(mask + at, size - at, word == words - 1 ? "%x" : ",%08x", bits);
+	}
+}
+
+static void print_list(const cpu_set_t *cpus, char *list, size_t size)
+{
+	size_t at = 0;
+
+	list[0] = 0;
+	for (int first = 0; first < CPU_SETSIZE && at < size; first++) {
+		int last = first;
+
+		if (!CPU_ISSET(first, cpus))
+			continue;
+		while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, cpus))
+			last++;
+		at += snprintf(list + at, size - at, first == last ? "%s%d" : "%s%d-%d", at ? "," : "", first, last);
+		first = last;
+	}
+}
+
+bool engine_affinity(const struct engine *e, pid_t tid, char *mask, size_t mask_size, char *list, size_t list_size)
+{
+	const struct task *task = task_find((struct engine *)e, tid);
+
+	if (!task || !task->held)
+		return false;
+	print_mask(&task->own_cpus, mask, mask_size);
+	print_list(&task->own_cpus, list, list_size);
+	return true;
+}

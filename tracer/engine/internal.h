@@ -35,6 +35,12 @@ struct region { /* a chunk, mapped in an address space */
 	struct chunk *chunk;
 };
 
+struct slots { /* neighbouring ones of a chunk, taken by one call */
+	struct region region;
+	unsigned index, count;
+	size_t used; /* bytes */
+};
+
 struct window {
 	int fd;                /* the sealed memfd, read-only mapping by guests through /proc/PID/fd */
 	unsigned char *memory; /* our own writable mapping, made before the seal */
@@ -57,15 +63,36 @@ struct space {
 
 enum { REPEATED_CHUNK = 1, REPEATED_MEMORY = 2 };
 
+enum { CALL_SLOTS = 4 }; /* pieces of the window that one call may take */
+
+enum inject_kind {
+	INJECT_CHUNK,             /* of the window */
+	INJECT_MEMORY,            /* open the memory of a process that is not dumpable */
+	INJECT_ANSWER,            /* ANSWER_FD where one openat is not enough */
+	INJECT_REPLACE            /* engine_replace_fd() */
+};
+
 enum inject_step {
-	INJECT_OPEN, INJECT_MAP, INJECT_SEAL, INJECT_CLOSE, /* a chunk of the window */
-	INJECT_DUMPABLE, INJECT_UNDUMPABLE                  /* to open the memory of a process that is not dumpable */
+	CHUNK_OPEN, CHUNK_MAP, CHUNK_SEAL, CHUNK_CLOSE,
+	MEMORY_SHOW, MEMORY_HIDE,
+	ANSWER_OPEN,              /* of the link */
+	ANSWER_PROBE, ANSWER_UNPROBE, /* whether it can be followed at all: without an open of what it leads to */
+	REPLACE_MOVE, REPLACE_DROP,
+	PASS_PAGE, PASS_SOCKET, PASS_CONNECT, PASS_RECEIVE, PASS_MOVE, PASS_DROP, PASS_ABANDON, PASS_UNPAGE /* pass.c */
+};
+
+enum inject_end {
+	END_REGISTERS,            /* as they were */
+	END_REPEAT,               /* the call that has stopped runs again */
+	END_RESULT,               /* it has run, with `result` */
+	END_TRAP                  /* as they were, and a stop before the task runs on: the kernel may have a call to restart */
 };
 
 struct injection {
+	enum inject_kind kind;
 	enum inject_step step;
+	enum inject_end end;
 	bool at_entry;            /* the current injected call has had its entry stop */
-	bool repeat;              /* afterwards the interrupted call runs again; else the registers are put back */
 	bool alone;               /* no other task of this memory: the stack can be used for a moment */
 	bool placed;              /* and is */
 	bool first;               /* the step takes the place of the call that has stopped */
@@ -74,11 +101,18 @@ struct injection {
 	unsigned tries;           /* of opening a file of /proc that another task made undumpable again */
 	uint64_t insn;            /* address of a system-call instruction */
 	uint64_t fd, addr;        /* results of the steps */
+	int64_t result;           /* END_RESULT */
+	int pass_fd, pass_flags;  /* pass.c: ours, that the guest is to get, and O_CLOEXEC or 0 */
+	int listener;
+	uint64_t page, sock;
+	int64_t passed;           /* the guest's number of it, or a negative errno */
+	struct replacing *replacing;
 	uint64_t text_addr;       /* where the path was put */
 	struct chunk *chunk;
+	unsigned slots;           /* of it, that the repeated call takes */
 	const struct arch *abi;
 	struct arch_regs saved;
-	uint64_t sigmask;
+	bool stays_masked;        /* the task's signals stay blocked after it */
 	unsigned char stack[64];  /* what was under the path */
 };
 
@@ -103,7 +137,7 @@ struct task {
 	bool in_vfork;            /* cannot stop until its child lets it go */
 	bool map_window;          /* has exec'ed: at the exit stop, map the window */
 	bool dead;                /* it ended before its parent told of it */
-	bool want_chunk;          /* the handler found no free slot */
+	uint8_t want_slots;       /* the handler found none free: so many are taken of a new chunk */
 	bool want_memory;         /* the handler found its memory closed */
 	uint8_t repeated;         /* for which of these the call was made to run again: REPEATED_* */
 	bool answered;            /* ENGINE_PTRACE: `answer` is the result, whatever a guest's own filter says of number -1 */
@@ -111,10 +145,17 @@ struct task {
 	struct arch_regs before;  /* restore: registers of the entry */
 	const struct arch *before_abi;
 	int answer_fd;            /* ANSWER_FD: ours, closed when the guest has it; -1 */
-	struct region slot;       /* window slot in use: chunk and guest address; chunk NULL for none */
-	unsigned slot_index;
-	size_t slot_used;
+	int answer_flags;
+	bool answer_ready;        /* and the very open file that the guest is to get */
+	bool linked;              /* the call is an openat of a link to answer_fd */
+	struct slots slots[CALL_SLOTS]; /* of the window, in use by the call under way */
+	unsigned slots_count;
+	bool waiting;             /* at its call's stop: the handler could not decide yet */
+	bool again;               /* and is to be asked again */
 	struct injection *inject; /* NULL when none is under way */
+	bool masked;              /* its signals are blocked: by an injection, and until its call has come again; `sigmask` is its own */
+	uint64_t sigmask;
+	bool interrupted;         /* PTRACE_INTERRUPT may be on its way */
 
 	/* hold.c */
 	bool held;
@@ -158,11 +199,16 @@ struct engine {
 	unsigned limbo;           /* tasks whose parent's event has not come */
 	unsigned dead;            /* among them, ended ones */
 	bool seal;                /* mseal works */
+	bool again;               /* a task may be marked so */
 	volatile sig_atomic_t attention;
+	struct replacing *replacing; /* processes of which descriptors are to be replaced */
+	bool replace_asked;       /* some of them have not been looked at */
+	uint64_t own_filters;     /* seccomp filters of a guest that has none of its own; UINT64_MAX before it is known */
 	struct window window;
 	struct hold hold;
 	bool old_kernel;          /* without PTRACE_GET_SYSCALL_INFO */
 	struct sigaction guest_alarm; /* what SIGALRM does in the guest */
+	pid_t tid;                /* of the one thread that runs the engine */
 	timer_t timer;
 	bool timer_made;
 };
@@ -179,6 +225,7 @@ struct space *space_ref(struct space *space);
 void space_unref(struct engine *e, struct space *space);
 
 /* stops.c */
+bool task_has_own_filter(struct engine *e, struct task *task);
 void engine_dispatch(struct engine *e, pid_t tid, int status);
 void task_resume(struct engine *e, struct task *task, int signo);
 void kill_all(struct engine *e);
@@ -186,14 +233,40 @@ void task_note(struct engine *e, struct task *task, const char *text);
 
 /* verdict.c */
 void call_stop(struct engine *e, struct task *task);      /* an entry or seccomp stop */
+void call_wake(struct engine *e);                         /* those that engine_again() named */
 void call_exit(struct engine *e, struct task *task);      /* an exit stop */
+void call_over(struct engine *e, struct task *task, int64_t result);
 void call_forget(struct engine *e, struct task *task);    /* what the call held: slot, fd */
+int call_link(struct task *task, uint64_t *addr);
+int call_ready(struct engine *e, struct task *task);
 
 /* inject.c */
 int inject_window(struct engine *e, struct task *task, bool alone);
 int inject_dumpable(struct engine *e, struct task *task);
+int inject_answer(struct engine *e, struct task *task, const struct arch_regs *regs, int64_t error);
+int inject_replace(struct engine *e, struct task *task, struct replacing *replacing, enum inject_end end);
 void inject_stop(struct engine *e, struct task *task, int status);
 void inject_free(struct engine *e, struct task *task);
+void inject_unmask(struct task *task);
+void inject_guard(struct task *task);                     /* at a stop brought about by PTRACE_INTERRUPT */
+
+/* pass.c: steps by which a guest gets a descriptor; `passed` is its number there, or a negative errno */
+void pass_begin(struct injection *in, int fd, int flags);
+int pass_call(const struct injection *in, uint64_t args[6]);
+bool pass_step(struct task *task, int64_t result); /* false after the last one */
+void pass_free(struct injection *in);
+
+/* replace.c */
+bool replace_here(struct engine *e, struct task *task, enum inject_end end); /* whether it has begun */
+void replace_look(struct engine *e);                      /* at those that engine_replace_fd() has queued */
+bool replace_next(struct engine *e, struct task *task);   /* another descriptor of the process, by pass_begin() */
+bool replace_agrees(struct task *task);                   /* at the entry of the move: it still is the old file */
+void replace_move(const struct injection *in, uint64_t args[6]);
+void replace_done(struct injection *in);
+void replace_over(struct engine *e, struct replacing *replacing); /* the injection has ended */
+void replace_keep(struct engine *e, struct task *task);   /* its stop may have taken the place of the one that was asked for */
+void replace_changed(struct engine *e, pid_t tgid);       /* a task has ended, or cannot stop now */
+void replace_free(struct engine *e);
 
 /* window.c */
 int window_make(struct window *w);
@@ -201,15 +274,15 @@ void window_free(struct window *w);
 unsigned char *window_at(struct window *w, const struct chunk *chunk, size_t offset);
 struct chunk *chunk_new(struct window *w);
 void chunk_unref(struct window *w, struct chunk *chunk);
-int slot_take(struct task *task);
-void slot_reserve(struct task *task, const struct region *region); /* of a chunk that nobody else knows yet */
-void slot_release(struct task *task);
+void slots_reserve(struct task *task, const struct region *region, unsigned count); /* of a chunk that nobody knows yet */
+void slots_release(struct task *task);
 
 /* memory.c */
 int memory_open(struct task *task);
 ssize_t memory_read(struct task *task, uint64_t addr, void *buf, size_t len);
 ssize_t memory_write(struct task *task, uint64_t addr, const void *buf, size_t len);
 ssize_t memory_answer(struct task *task, uint64_t addr, const void *buf, size_t len);
+int memory_auxv(struct task *task, const struct arch *abi, uint64_t type, uint64_t *value);
 
 /* hold.c */
 void hold_init(struct engine *e);

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "tracer/engine/internal.h"
+#include "tracer/engine/procstatus.h"
 
 void task_note(struct engine *e, struct task *task, const char *text)
 {
@@ -34,9 +35,25 @@ void task_note(struct engine *e, struct task *task, const char *text)
 
 void task_resume(struct engine *e, struct task *task, int signo)
 {
-	bool each = (e->options.mechanism == ENGINE_PTRACE && (e->exec_done || task->tid == e->root)) || task->in_call;
+	bool each = (e->options.mechanism == ENGINE_PTRACE && (e->exec_done || task->tid == e->root)) || task->in_call || task->masked;
 
+	if (e->replacing)
+		replace_keep(e, task);
 	ptrace(each ? PTRACE_SYSCALL : PTRACE_CONT, task->tid, 0, (long)signo);
+}
+
+/* Whether the guest has a seccomp filter of its own, which may kill it for a call that it never makes. Before Linux 5.9 it cannot be
+   known. */
+bool task_has_own_filter(struct engine *e, struct task *task)
+{
+	struct procstatus_field filters = { "Seccomp_filters:", 10, 0 };
+
+	if (e->own_filters == UINT64_MAX) {
+		procstatus_read(e->tid, &filters, 1);
+		e->own_filters = filters.value + (e->options.mechanism == ENGINE_TRACE);
+		filters.value = 0;
+	}
+	return procstatus_read(task->tid, &filters, 1) < 0 || filters.value > e->own_filters;
 }
 
 /* --- the end ------------------------------------------------------------------------------------------------------------ */
@@ -65,32 +82,26 @@ void kill_all(struct engine *e)
 /* PPid and Tgid of a stopped task; 0 where they cannot be read. */
 static void read_parents(pid_t tid, pid_t *tgid, pid_t *ppid)
 {
-	char path[40], line[256];
-	FILE *status;
+	struct procstatus_field fields[] = { { "Tgid:", 10, 0 }, { "PPid:", 10, 0 } };
 
-	*tgid = *ppid = 0;
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	status = fopen(path, "re");
-	if (!status)
-		return;
-	while (fgets(line, sizeof(line), status)) {
-		if (!strncmp(line, "Tgid:", 5))
-			*tgid = atoi(line + 5);
-		if (!strncmp(line, "PPid:", 5)) {
-			*ppid = atoi(line + 5);
-			break;
-		}
-	}
-	fclose(status);
+	procstatus_read(tid, fields, 2);
+	*tgid = (pid_t)fields[0].value;
+	*ppid = (pid_t)fields[1].value;
 }
 
-static void adopt(struct engine *e, struct task *task, pid_t tgid, struct space *space)
+/* PARENT is NULL where it is not known, with FLAGS 0. */
+static void adopt(struct engine *e, struct task *task, struct task *parent, uint64_t flags, struct space *space)
 {
-	task->call.tgid = tgid;
+	if (parent) {
+		task->call.tgid = flags & CLONE_THREAD ? parent->call.tgid : task->tid;
+		task->call.foreign = parent->call.foreign;
+	}
 	space_unref(e, task->space);
 	task->space = space;
 	task->adopted = true;
 	e->limbo--;
+	if (e->options.events->clone)
+		e->options.events->clone(e->options.context, parent ? &parent->call : NULL, &task->call, flags);
 	if (task->started && !e->ending)
 		task_resume(e, task, 0);
 }
@@ -116,7 +127,7 @@ static void adopt_lost(struct engine *e, struct task *task, void *data)
 	if (!space)
 		return;
 	hold_inherit(e, NULL, task);
-	adopt(e, task, tgid, space);
+	adopt(e, task, NULL, 0, space);
 }
 
 static void adopt_all_lost(struct engine *e, pid_t exec_tgid)
@@ -156,6 +167,7 @@ static void check_root_stopped(struct engine *e);
 static void on_end(struct engine *e, struct task *task, int status)
 {
 	bool root = task->tid == e->root, in_call = task->in_call && task->want_end;
+	pid_t tgid;
 
 	if (!task->adopted && !root) {
 		remember_dead(e, task);
@@ -163,7 +175,9 @@ static void on_end(struct engine *e, struct task *task, int status)
 	}
 	if (e->options.events->task_end && e->exec_done)
 		e->options.events->task_end(e->options.context, &task->call, status, in_call);
+	tgid = task->call.tgid;
 	task_remove(e, task);
+	replace_changed(e, tgid);
 	if (root) {
 		e->root_ended = true;
 		e->root_status = status;
@@ -193,6 +207,8 @@ static void on_clone(struct engine *e, struct task *task, int event)
 		return; /* killed: the child is adopted when our end is told */
 	flags = arch_clone_flags(&regs);
 	task->in_vfork = event == PTRACE_EVENT_VFORK;
+	if (task->in_vfork)
+		replace_changed(e, task->call.tgid);
 	child = task_find(e, message);
 	if (child && child->dead) {
 		e->dead--;
@@ -207,7 +223,7 @@ static void on_clone(struct engine *e, struct task *task, int event)
 			return;
 		}
 		hold_inherit(e, task, child);
-		adopt(e, child, flags & CLONE_THREAD ? task->call.tgid : (pid_t)message, space);
+		adopt(e, child, task, flags, space);
 	}
 	task_resume(e, task, 0);
 }
@@ -254,10 +270,10 @@ static void on_exec(struct engine *e, struct task *task, pid_t tid)
 		return;
 	}
 	if (!task->adopted)
-		adopt(e, task, tid, NULL);
+		adopt(e, task, NULL, 0, NULL);
 	task->started = true;
 	task->call.tgid = tid;
-	task->stopped = task->in_vfork = false;
+	task->stopped = task->in_vfork = task->waiting = task->call.foreign = false;
 	call_forget(e, task); /* the kernel has its own copy of the path; registers are the new program's */
 	space_unref(e, task->space);
 	task->space = space;
@@ -347,11 +363,17 @@ static bool is_stop_signal(int signo)
 static void on_stop(struct engine *e, struct task *task, int signo)
 {
 	if (!is_stop_signal(signo)) {
+		if (replace_here(e, task, END_TRAP))
+			return;
+		if (task->interrupted)
+			inject_guard(task);
+		task->interrupted = false;
 		task_resume(e, task, 0);
 		return;
 	}
 	task->stopped = true;
 	ptrace(PTRACE_LISTEN, task->tid, 0, 0);
+	replace_changed(e, task->call.tgid);
 	if (task->tid == e->root)
 		e->stop_wanted = signo;
 	if (e->stop_wanted)
@@ -440,6 +462,8 @@ void engine_dispatch(struct engine *e, pid_t tid, int status)
 			return;
 		}
 	}
+	if (event != PTRACE_EVENT_STOP)
+		inject_unmask(task);
 	if (signo == (SIGTRAP | 0x80)) {
 		task->in_vfork = false;
 		on_syscall(e, task);

@@ -24,7 +24,8 @@ static int call_fill(struct task *task, const struct ptrace_syscall_info *info)
 	call->ip = info->instruction_pointer;
 	call->sp = info->stack_pointer;
 	call->read_memory = false;
-	task->want_chunk = task->want_memory = false;
+	task->want_slots = 0;
+	task->want_memory = false;
 	return 0;
 }
 
@@ -38,11 +39,18 @@ static void call_told(struct engine *e, struct task *task, int64_t result)
 void call_forget(struct engine *e, struct task *task)
 {
 	(void)e;
-	slot_release(task);
+	slots_release(task);
 	if (task->answer_fd >= 0)
 		close(task->answer_fd);
 	task->answer_fd = -1;
-	task->restore = false;
+	task->restore = task->linked = false;
+}
+
+void call_over(struct engine *e, struct task *task, int64_t result)
+{
+	task->in_call = false;
+	call_forget(e, task);
+	call_told(e, task, result);
 }
 
 /* On ENGINE_TRACE an answered call has no further stop: its end is told here. */
@@ -92,21 +100,58 @@ static void apply_rewrite(struct engine *e, struct task *task, int id, const uin
 	task_resume(e, task, 0);
 }
 
+/* Address of the path of a link to answer_fd, in the window. 0, or as guest_window_put(). */
+int call_link(struct task *task, uint64_t *addr)
+{
+	char path[48];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), task->answer_fd);
+	return guest_window_put(&task->call, path, strlen(path) + 1, addr);
+}
+
+/* Makes answer_fd the very open file that the guest is to get. 0 or a negative errno. */
+int call_ready(struct engine *e, struct task *task)
+{
+	const struct engine_events *events = e->options.events;
+	int mode = fcntl(task->answer_fd, F_GETFL), want = task->answer_flags, fd;
+
+	if (task_has_own_filter(e, task))
+		return -EACCES;
+	if (task->answer_ready || (mode & want & O_PATH))
+		return 0;
+	if (!((mode | want) & O_PATH) && ((mode ^ want) & O_ACCMODE) == 0)
+		return fcntl(task->answer_fd, F_SETFL, want) ? -errno : 0;
+	fd = events->reopen ? events->reopen(e->options.context, &task->call, task->answer_fd, want) : -EACCES;
+	if (fd < 0)
+		return fd;
+	close(task->answer_fd);
+	task->answer_fd = fd;
+	return 0;
+}
+
 /* The magic link names exactly that open file, whatever is renamed meanwhile. */
 static void apply_answer_fd(struct engine *e, struct task *task, const struct verdict *verdict)
 {
-	const int never = O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW;
+	const int never = O_CREAT | O_EXCL | O_NOFOLLOW;
 	uint64_t args[6] = { (uint32_t)AT_FDCWD, 0, (uint32_t)(verdict->fd_flags & ~never) };
-	char path[48];
-	int error;
+	int error = -EACCES;
 
 	task->answer_fd = verdict->fd;
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), verdict->fd);
-	error = guest_window_put(&task->call, path, strlen(path) + 1, &args[1]);
-	if (error < 0)
-		answer(e, task, -EPERM);
-	else
-		apply_rewrite(e, task, CALL_openat, args);
+	task->answer_flags = verdict->fd_flags & ~never;
+	task->answer_ready = verdict->foreign;
+	if (!verdict->foreign && !task->call.foreign)
+		error = call_link(task, &args[1]);
+	if (error == -EACCES || error == -EAGAIN) {
+		error = inject_answer(e, task, NULL, error);
+		if (error == 0 || error == -ESRCH)
+			return;
+	}
+	if (error < 0) {
+		answer(e, task, error == -EACCES ? error : -EPERM);
+		return;
+	}
+	apply_rewrite(e, task, CALL_openat, args);
+	task->linked = true;
 }
 
 /* The rule of section 2 of the design, kept here for all handlers. */
@@ -126,11 +171,19 @@ static void apply_forward(struct engine *e, struct task *task)
 	task_resume(e, task, 0);
 }
 
+/* Nobody has decided: the task stays where it is. Its signals stay pending; SIGKILL and another thread's exec end it as ever. */
+static void apply_wait(struct engine *e, struct task *task)
+{
+	call_forget(e, task);
+	task->want_end = false;
+	task->waiting = true;
+}
+
 /* The handler lacked something that only the guest itself can get: drop the verdict, get it, and let the call come again. */
 static bool call_again(struct engine *e, struct task *task, const struct verdict *verdict)
 {
 	bool writes = verdict->kind == VERDICT_ANSWER && verdict->writes;
-	uint8_t want = task->want_chunk ? REPEATED_CHUNK : 0;
+	uint8_t want = task->want_slots ? REPEATED_CHUNK : 0;
 	int error;
 
 	if (writes && memory_open(task) == -EACCES)
@@ -168,6 +221,9 @@ static void apply(struct engine *e, struct task *task, const struct verdict *ver
 	case VERDICT_REWRITE:
 		apply_rewrite(e, task, verdict->id, verdict->args);
 		return;
+	case VERDICT_WAIT:
+		apply_wait(e, task);
+		return;
 	case VERDICT_KILL:
 		break;
 	}
@@ -186,6 +242,7 @@ void call_stop(struct engine *e, struct task *task)
 	struct ptrace_syscall_info info;
 	struct verdict verdict;
 
+	task->waiting = task->again = false;
 	if (ptrace(PTRACE_GET_SYSCALL_INFO, task->tid, sizeof(info), &info) <= 0)
 		return;
 	if (task->in_call) { /* its exit stop never came */
@@ -198,6 +255,8 @@ void call_stop(struct engine *e, struct task *task)
 		return;
 	}
 	hold_stop(e, task);
+	if (replace_here(e, task, END_REPEAT))
+		return;
 	if (!e->exec_done && task->call.id != CALL_execve) { /* our own code in the child */
 		verdict = verdict_forward();
 		apply(e, task, &verdict);
@@ -205,6 +264,35 @@ void call_stop(struct engine *e, struct task *task)
 	}
 	verdict = e->options.events->call(e->options.context, &task->call);
 	apply(e, task, &verdict);
+}
+
+void engine_again(struct engine *e, pid_t tid)
+{
+	struct task *task = task_find(e, tid);
+
+	if (task)
+		task->again = e->again = true;
+}
+
+static void wake_one(struct engine *e, struct task *task, void *data)
+{
+	bool again = task->again && task->waiting && !task->dead && !e->ending;
+
+	(void)data;
+	task->again = false;
+	if (again)
+		call_stop(e, task);
+}
+
+void call_wake(struct engine *e)
+{
+	e->again = false;
+	task_each(e, wake_one, NULL);
+}
+
+static bool link_refused(int64_t result)
+{
+	return result == -EACCES || result == -EPERM || result == -ENOENT;
 }
 
 void call_exit(struct engine *e, struct task *task)
@@ -223,6 +311,11 @@ void call_exit(struct engine *e, struct task *task)
 			return;
 		result = arch_result(&regs, task->before_abi);
 		arch_restore_call(&regs, &task->before, task->before_abi);
+		if (task->linked && link_refused(result)) {
+			task->restore = false;
+			if (inject_answer(e, task, &regs, result) == 0)
+				return;
+		}
 		if (arch_regs_set(task->tid, &regs) < 0)
 			return;
 	} else if (task->want_end) {
@@ -230,9 +323,7 @@ void call_exit(struct engine *e, struct task *task)
 			return;
 		result = info.exit.rval;
 	}
-	task->in_call = false;
-	call_forget(e, task);
-	call_told(e, task, result);
+	call_over(e, task, result);
 	if (task->map_window) {
 		task->map_window = false;
 		if (inject_window(e, task, true) == 0)

@@ -124,74 +124,98 @@ void chunk_unref(struct window *w, struct chunk *chunk)
 	w->free = chunk;
 }
 
-static void slot_take_of(struct task *task, const struct region *region, unsigned index)
+/* --- slots of a call ------------------------------------------------------------------------------------------------------- */
+
+static struct slots *slots_take_of(struct task *task, const struct region *region, unsigned index, unsigned count)
 {
-	region->chunk->used |= 1u << index;
-	region->chunk->refs++; /* an exec by another task must not hand the slot on while this call still runs */
-	task->slot.chunk = region->chunk;
-	task->slot.addr = region->addr + (uint64_t)index * SLOT_SIZE;
-	task->slot_index = index;
-	task->slot_used = 0;
+	struct slots *slots = &task->slots[task->slots_count++];
+
+	region->chunk->used |= ((1u << count) - 1) << index;
+	region->chunk->refs++; /* an exec by another task must not hand the slots on while this call still runs */
+	*slots = (struct slots){ .region = *region, .index = index, .count = count };
+	return slots;
 }
 
-void slot_reserve(struct task *task, const struct region *region)
+void slots_reserve(struct task *task, const struct region *region, unsigned count)
 {
-	if (!task->slot.chunk)
-		slot_take_of(task, region, 0);
+	if (!task->slots_count)
+		slots_take_of(task, region, 0, count);
 }
 
-/* -ENOSYS: this guest has no window; -ENOSPC: every slot that it maps is in use. */
-int slot_take(struct task *task)
+/* Index of the first of COUNT neighbours that are free, or -1. */
+static int slots_find(const struct chunk *chunk, unsigned count)
+{
+	const unsigned mask = (1u << count) - 1;
+
+	for (unsigned i = 0; i + count <= CHUNK_SLOTS; i++) {
+		if (!(chunk->used & mask << i))
+			return (int)i;
+	}
+	return -1;
+}
+
+/* -ENOSYS: this guest has no window; -ENOSPC: none of its chunks has so many free; -E2BIG: the call has taken enough. */
+static int slots_take(struct task *task, unsigned count, struct slots **slots)
 {
 	struct space *space = task->space;
 
-	if (task->slot.chunk)
-		return 0;
+	if (task->slots_count == CALL_SLOTS)
+		return -E2BIG;
 	if (!space || !space->region_count)
-		return -ENOSYS;
+		return space && space->late && space->refs == 1 ? -ENOSPC : -ENOSYS;
 	for (unsigned i = 0; i < space->region_count; i++) {
-		struct chunk *chunk = space->regions[i].chunk;
-		unsigned free_slots = ~chunk->used & ((1u << CHUNK_SLOTS) - 1);
+		int index = slots_find(space->regions[i].chunk, count);
 
-		if (!free_slots)
+		if (index < 0)
 			continue;
-		slot_take_of(task, &space->regions[i], __builtin_ctz(free_slots));
+		*slots = slots_take_of(task, &space->regions[i], (unsigned)index, count);
 		return 0;
 	}
 	return -ENOSPC;
 }
 
-void slot_release(struct task *task)
+void slots_release(struct task *task)
 {
-	struct chunk *chunk = task->slot.chunk;
+	while (task->slots_count) {
+		struct slots *slots = &task->slots[--task->slots_count];
 
-	if (!chunk)
-		return;
-	chunk->used &= ~(1u << task->slot_index);
-	task->slot.chunk = NULL;
-	chunk_unref(&task->engine->window, chunk);
+		slots->region.chunk->used &= ~(((1u << slots->count) - 1) << slots->index);
+		chunk_unref(&task->engine->window, slots->region.chunk);
+	}
 }
 
+static struct slots *slots_with_room(struct task *task, size_t len)
+{
+	for (unsigned i = 0; i < task->slots_count; i++) {
+		if (task->slots[i].used + len <= (size_t)task->slots[i].count * SLOT_SIZE)
+			return &task->slots[i];
+	}
+	return NULL;
+}
+
+/* A new chunk is all for the call that asked for much: what else it puts must find room too when it comes again. */
 int guest_window_put(struct call *call, const void *data, size_t len, uint64_t *addr)
 {
 	struct task *task = call->guest->task;
-	size_t at, aligned = (len + 15) & ~(size_t)15;
-	int error = slot_take(task);
+	size_t aligned = (len + 15) & ~(size_t)15;
+	unsigned count = aligned <= SLOT_SIZE ? 1 : (aligned + SLOT_SIZE - 1) / SLOT_SIZE;
+	struct slots *slots;
+	int error = 0;
 
-	if (error == -ENOSYS && task->space && task->space->late && task->space->refs == 1)
-		error = -ENOSPC;
+	if (len > GUEST_WINDOW_MAX)
+		return -E2BIG;
+	slots = slots_with_room(task, aligned);
+	if (!slots)
+		error = slots_take(task, count, &slots);
 	if (error == -ENOSPC && !(task->repeated & REPEATED_CHUNK)) {
-		task->want_chunk = true;
+		task->want_slots = count == 1 && !task->slots_count ? 1 : CHUNK_SLOTS;
 		return -EAGAIN;
 	}
 	if (error < 0)
 		return error;
-	if (len > SLOT_SIZE || task->slot_used + aligned > SLOT_SIZE)
-		return -E2BIG;
-	at = task->slot_used;
-	memcpy(window_at(&task->engine->window, task->slot.chunk, task->slot_index * SLOT_SIZE + at), data, len);
-	task->slot_used += aligned;
-	*addr = task->slot.addr + at;
+	memcpy(window_at(&task->engine->window, slots->region.chunk, slots->index * SLOT_SIZE + slots->used), data, len);
+	*addr = slots->region.addr + (uint64_t)slots->index * SLOT_SIZE + slots->used;
+	slots->used += aligned;
 	return 0;
 }
 
