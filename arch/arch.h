@@ -19,6 +19,8 @@ enum arch_id {
 	ARCH_COUNT
 };
 
+struct abi; /* arch/abi.h */
+
 /* The number is not one of this architecture's. */
 #define CALL_NONE (-1)
 
@@ -29,6 +31,7 @@ struct arch {
 	uint8_t word;               /* bytes of a long and of a pointer: 4 or 8 */
 	bool clone_backwards;       /* clone(2): tls comes before ctid (CONFIG_CLONE_BACKWARDS) */
 	uint32_t nr_reserved_bits;  /* a number with one of these bits set is of an ABI that we refuse (x32) */
+	const struct abi *abi;      /* layouts of what calls write */
 	const int16_t *call_of_nr;  /* call id of each number, CALL_NONE where there is none */
 	uint32_t nr_count;          /* length of call_of_nr */
 };

@@ -124,7 +124,13 @@ static void program_action(struct program *program, const struct action *action)
 		if (loaded != rule->arg)
 			program_add(program, LOAD, 0, 0, offsetof(struct seccomp_data, args) + rule->arg * 8u + LOW_HALF);
 		loaded = rule->arg;
-		program_add(program, rule->test == RULE_EQUAL ? IF_EQUAL : IF_BITS, 0, 1, rule->value);
+		if (rule->test == RULE_TYPE) {
+			program_add(program, AND, 0, 0, 0xff00);
+			program_add(program, IF_EQUAL, 0, 1, rule->value << 8);
+			loaded = -1;
+		} else {
+			program_add(program, rule->test == RULE_EQUAL ? IF_EQUAL : IF_BITS, 0, 1, rule->value);
+		}
 		program_add(program, RETURN, 0, 0, value);
 	}
 	program_add(program, RETURN, 0, 0, action->value);

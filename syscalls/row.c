@@ -26,6 +26,7 @@ enum rules_id {
 #define ABSENT .disposition = ROW_ABSENT
 #define HANDLE(function) .disposition = ROW_HANDLE, .handler = ID_##function
 #define REWRITE(function) .disposition = ROW_HANDLE, .handler = ID_##function, .rewrites = true
+#define CASES(function) .disposition = ROW_PASS, .handler = ID_##function
 #define GUARD(function) .disposition = ROW_GUARD, .handler = ID_##function
 #define REFUSE(e, text) .disposition = ROW_REFUSE, .error = e, .why = text
 #define RULED(what, list) what, .rules = ID_##list
@@ -95,6 +96,8 @@ static bool rule_matches(const struct arg_rule *rule, const uint64_t args[6])
 {
 	uint32_t low = (uint32_t)args[rule->arg];
 
+	if (rule->test == RULE_TYPE)
+		return (low >> 8 & 0xff) == rule->value;
 	return rule->test == RULE_EQUAL ? low == rule->value : (low & rule->value) != 0;
 }
 

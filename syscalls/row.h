@@ -9,6 +9,7 @@
  *   disposition  PASS              the kernel runs it with no stop
  *                HANDLE(handler)   it stops and handler() gives the verdict
  *                REWRITE(handler)  as HANDLE, and its verdict may be REWRITE or ANSWER_FD: programs get a window
+ *                CASES(handler)    as PASS, but as HANDLE for the arguments that its rules name
  *                GUARD(handler)    as PASS, but as HANDLE on a kernel without mseal(2): could take the window away
  *                REFUSE(E, why)    answered with -E; the refusal is told, with `why`
  *                ABSENT            answered -ENOSYS as by a kernel that lacks it; callers fall back, so it is not told
@@ -70,14 +71,14 @@ typedef struct verdict call_handler(void *context, struct call *call);
    disposition. The kernel must take the argument as 32 bits: only the low half is compared. */
 struct arg_rule {
 	uint8_t arg;                       /* 0 to 5 */
-	enum { RULE_EQUAL, RULE_ANY_BIT } test;
+	enum { RULE_EQUAL, RULE_ANY_BIT, RULE_TYPE } test; /* RULE_TYPE: bits 8 to 15, which _IOC() has for the driver */
 	uint32_t value;
 	enum disposition disposition;
 	int16_t error;                     /* ROW_REFUSE: a positive errno */
 	const char *why;
 };
 
-enum { ROW_ARGS = 6, ROW_RULES = 16 };
+enum { ROW_ARGS = 6, ROW_RULES = 24 };
 
 /* No pointer is in it: the table lies in the program's file as it is, and is not relocated at each start. */
 struct row {

@@ -1,6 +1,9 @@
 #include "syscalls/rules.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <sys/mman.h>
@@ -20,6 +23,7 @@
 	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
 
 #define WHY_NAMESPACE "new namespaces would change what names and paths mean"
+#define WHY_INODE "flags and labels of inodes are the host's"
 #define WHY_TERMINAL "typing into the terminal would command the shell outside"
 
 /* kernel/fork.c: clone takes lower_32_bits() of its flags. CLONE_PTRACE is let through: it attaches the new task to the
@@ -33,6 +37,7 @@ const struct arg_rule rules_clone[] = {
 /* kernel/fork.c: check_unshare_flags() answers -EINVAL when a bit above the low 32 is set. */
 const struct arg_rule rules_unshare[] = {
 	{ 0, RULE_ANY_BIT, NEW_NAMESPACES | CLONE_NEWTIME, ROW_REFUSE, EPERM, WHY_NAMESPACE },
+	{ 0, RULE_ANY_BIT, CLONE_FS, ROW_HANDLE, 0, NULL },
 	{ 0 }
 };
 
@@ -48,10 +53,28 @@ const struct arg_rule rules_prctl[] = {
 	{ 0 }
 };
 
+/* Requests that change a file, or a file system, through a descriptor that was opened for reading: of those that file systems know
+   ('f' ext2 and all, 'X' xfs and all, 'v' ext2, 0x94 btrfs and all) only the ones that ask, or that need a writable one. */
+#define PASSES(request) { 1, RULE_EQUAL, (uint32_t)(request), ROW_PASS, 0, NULL }
+#define TYPE_REFUSED(type) { 1, RULE_TYPE, type, ROW_REFUSE, EOPNOTSUPP, WHY_INODE }
+
+enum { /* as a 32-bit program has them */
+	FS_IOC32_GETFLAGS_ = 0x80046601, FS_IOC32_GETVERSION_ = 0x80047601,
+};
+
 /* fs/ioctl.c: the request is unsigned int. */
 const struct arg_rule rules_ioctl[] = {
 	{ 1, RULE_EQUAL, TIOCSTI, ROW_REFUSE, EPERM, WHY_TERMINAL },
 	{ 1, RULE_EQUAL, TIOCLINUX, ROW_REFUSE, EPERM, WHY_TERMINAL },
+	PASSES(FS_IOC_GETFLAGS), PASSES(FS_IOC32_GETFLAGS_), PASSES(FS_IOC_GETVERSION), PASSES(FS_IOC32_GETVERSION_),
+	PASSES(FS_IOC_FIEMAP), PASSES(FS_IOC_FSGETXATTR), PASSES(FICLONE), PASSES(FICLONERANGE), PASSES(FIDEDUPERANGE),
+	TYPE_REFUSED('f'), TYPE_REFUSED('X'), TYPE_REFUSED('v'), TYPE_REFUSED(0x94),
+	{ 0 }
+};
+
+/* fs/fcntl.c: cmd is unsigned int. */
+const struct arg_rule rules_fcntl[] = {
+	{ 1, RULE_EQUAL, F_SETLEASE, ROW_REFUSE, EACCES, "a lease holds up who opens the file on the host" },
 	{ 0 }
 };
 
@@ -65,5 +88,11 @@ const struct arg_rule rules_madvise[] = {
 /* kernel/futex/syscalls.c: pid is int, 0 is the caller. */
 const struct arg_rule rules_get_robust_list[] = {
 	{ 0, RULE_EQUAL, 0, ROW_PASS, 0, NULL },
+	{ 0 }
+};
+
+/* net/socket.c: the length is int; without one there is no address. send(2) is a sendto with none. */
+const struct arg_rule rules_sendto[] = {
+	{ 5, RULE_EQUAL, 0, ROW_PASS, 0, NULL },
 	{ 0 }
 };

@@ -11,7 +11,8 @@
 #include "tracer/message.h"
 #include "tracer/options.h"
 
-enum { OPT_ENGINE = 256, OPT_TRACE, OPT_EXPLAIN, OPT_ENV, OPT_CLEAR_ENV, OPT_CWD, OPT_VERSION, OPT_HELP };
+enum { OPT_ENGINE = 256, OPT_TRACE, OPT_EXPLAIN, OPT_ENV, OPT_CLEAR_ENV, OPT_CWD, OPT_COW, OPT_RW, OPT_RO, OPT_HIDE, OPT_TMP, OPT_BIND,
+       OPT_FILE, OPT_UPPER, OPT_DIFF, OPT_VERSION, OPT_HELP };
 
 static const struct option long_options[] = {
 	{ "engine", required_argument, NULL, OPT_ENGINE },
@@ -21,6 +22,16 @@ static const struct option long_options[] = {
 	{ "env", required_argument, NULL, OPT_ENV },
 	{ "clear-env", no_argument, NULL, OPT_CLEAR_ENV },
 	{ "cwd", required_argument, NULL, OPT_CWD },
+	{ "cow", required_argument, NULL, OPT_COW },
+	{ "rw", required_argument, NULL, OPT_RW },
+	{ "ro", required_argument, NULL, OPT_RO },
+	{ "hide", required_argument, NULL, OPT_HIDE },
+	{ "tmp", required_argument, NULL, OPT_TMP },
+	{ "bind", required_argument, NULL, OPT_BIND },
+	{ "file", required_argument, NULL, OPT_FILE },
+	{ "upper", required_argument, NULL, OPT_UPPER },
+	{ "name", required_argument, NULL, 'n' },
+	{ "diff", no_argument, NULL, OPT_DIFF },
 	{ "version", no_argument, NULL, OPT_VERSION },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ NULL, 0, NULL, 0 },
@@ -28,8 +39,20 @@ static const struct option long_options[] = {
 
 static const char help_text[] =
 	"Usage: interpose [OPTION...] [--] COMMAND [ARG...]\n"
-	"Runs COMMAND and all that it starts under a supervisor that mediates its system calls.\n"
+	"       interpose diff|commit|discard|list ...\n"
+	"Runs COMMAND and all that it starts under a supervisor that mediates its system calls. It sees the host's files; what\n"
+	"it changes is kept apart, and dropped at the end.\n"
 	"\n"
+	"  --cow PATH                  the host's files, changes kept apart (the default for /)\n"
+	"  --rw PATH                   the host's files, changes go to them\n"
+	"  --ro PATH                   the host's files, no changes\n"
+	"  --hide PATH                 is not there\n"
+	"  --tmp PATH                  an empty directory in memory\n"
+	"  --bind SRC:DST              the host's SRC is at DST; changes go to it\n"
+	"  --file DST=SRC              the host's file SRC is at DST, read-only\n"
+	"  --upper memory|DIR          where changes are kept\n"
+	"  -n, --name NAME             changes are kept by this name, and seen by the next run with it\n"
+	"  --diff                      list what was changed, at the end\n"
 	"  --engine auto|trace|ptrace  how calls are stopped (auto: a seccomp filter where one can be installed)\n"
 	"  --trace[=SET]               print the calls of SET: names, %file %network %process %desc %memory %signal ...,\n"
 	"                              `all` (the default), `!SET` for all others\n"
@@ -201,6 +224,16 @@ static int parse_one(struct options *options, int option, int argc, char **argv)
 	case 'c': options->session.count = true; return 0;
 	case OPT_EXPLAIN: options->session.explain = true; return 0;
 	case OPT_CWD: options->cwd = optarg; return 0;
+	case OPT_COW: return view_option(&options->session.view, VFS_COW, optarg);
+	case OPT_RW: return view_option(&options->session.view, VFS_RW, optarg);
+	case OPT_RO: return view_option(&options->session.view, VFS_RO, optarg);
+	case OPT_HIDE: return view_option(&options->session.view, VFS_HIDE, optarg);
+	case OPT_TMP: return view_option(&options->session.view, VFS_TMP, optarg);
+	case OPT_BIND: return view_option(&options->session.view, VFS_BIND, optarg);
+	case OPT_FILE: return view_option(&options->session.view, VFS_FILE, optarg);
+	case OPT_UPPER: options->session.view.upper = strcmp(optarg, "memory") ? optarg : NULL; return 0;
+	case 'n': options->session.view.name = optarg; return 0;
+	case OPT_DIFF: options->session.view.diff = true; return 0;
 	case OPT_VERSION: options->version = true; return 0;
 	case OPT_HELP: options->help = true; return 0;
 	case 'q': options->session.quiet = true; return 0;
@@ -224,7 +257,7 @@ static int parse_one(struct options *options, int option, int argc, char **argv)
 
 static int next_option(int argc, char **argv)
 {
-	return getopt_long(argc, argv, "+:o:cqv", long_options, NULL);
+	return getopt_long(argc, argv, "+:o:n:cqv", long_options, NULL);
 }
 
 /* --clear-env counts wherever it stands among the options: `--env A --clear-env` keeps A. */
@@ -262,6 +295,10 @@ int options_parse(struct options *options, int argc, char **argv)
 		message("-o needs --trace or --count: there is nothing to write");
 		return -EINVAL;
 	}
+	if (options->session.view.name && options->session.view.upper) {
+		message("--name and --upper both say where changes are kept: give one of them");
+		return -EINVAL;
+	}
 	options->command = argv + optind;
 	return 0;
 }
@@ -269,6 +306,7 @@ int options_parse(struct options *options, int argc, char **argv)
 void options_free(struct options *options)
 {
 	env_clear(options);
+	view_options_free(&options->session.view);
 	free(options->environment);
 	options->environment = NULL;
 }

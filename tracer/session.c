@@ -1,28 +1,42 @@
 /* session.c - one run. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "syscalls/decode.h"
 #include "syscalls/filter.h"
+#include "syscalls/handlers/exec.h"
 #include "syscalls/row.h"
 #include "tracer/call_count.h"
 #include "tracer/call_log.h"
 #include "tracer/diagnose.h"
 #include "tracer/engine/clock.h"
+#include "tracer/engine/procstatus.h"
+#include "tracer/handover.h"
 #include "tracer/inherited.h"
 #include "tracer/message.h"
+#include "tracer/overlay.h"
+#include "tracer/program.h"
 #include "tracer/refusal.h"
 #include "tracer/session.h"
 #include "tracer/signals.h"
+#include "tracer/view.h"
 
 struct session {
 	const struct session_options *options;
+	struct view view;
+	struct exec_start start;  /* the first program */
+	bool started;             /* its execve has succeeded */
+	pid_t *waiting;           /* tasks whose call waits for a copy */
+	size_t waiting_count, waiting_room;
 	enum engine_mechanism mechanism;
 	bool stop[CALL_COUNT];    /* beyond what the rows say: traced or counted */
 	bool guard;               /* GUARD rows are handled */
@@ -35,7 +49,7 @@ struct session {
 	struct inherited inherited;
 };
 
-struct task_view { /* what call->state points to */
+struct task_view { /* what task_env.view points to */
 	struct call_line line;
 	uint64_t started;
 	bool logged, counted; /* the call under way */
@@ -48,10 +62,11 @@ static const char unknown_why[] = "the table of calls does not know this number"
 static void watch_begin(struct session *s, struct call *call)
 {
 	bool logged = s->options->trace && (call->id >= 0 ? s->options->trace_set[call->id] : s->options->trace_unknown);
-	struct task_view *view = call->state;
+	struct task_env *task = env_task(&s->view.env, call, NULL, false);
+	struct task_view *view = task ? task->view : NULL;
 
-	if (!view)
-		view = call->state = calloc(1, sizeof(*view));
+	if (task && !view)
+		view = task->view = calloc(1, sizeof(*view));
 	if (!view)
 		return;
 	view->logged = logged;
@@ -76,9 +91,49 @@ static struct verdict pass(const struct session *s, const struct call *call)
 	return verdict_forward();
 }
 
+static struct task_view *view_of(const struct call *call)
+{
+	const struct task_env *task = call->state;
+
+	return task ? task->view : NULL;
+}
+
+/* Asked again when copies are ready: see on_attention(). */
+static void wait_add(struct session *s, pid_t tid)
+{
+	if (s->waiting_count == s->waiting_room) {
+		size_t room = s->waiting_room ? s->waiting_room * 2 : 16;
+		pid_t *grown = realloc(s->waiting, room * sizeof(*grown));
+
+		if (!grown)
+			return;
+		s->waiting = grown;
+		s->waiting_room = room;
+	}
+	s->waiting[s->waiting_count++] = tid;
+}
+
+/* Those that wait, once no descriptor is left to be replaced: the handler that still must wait says so again. */
+static void ask_again(struct session *s)
+{
+	size_t count = s->waiting_count;
+
+	if (engine_replacing(s->engine))
+		return;
+	s->waiting_count = 0;
+	for (size_t i = 0; i < count; i++)
+		engine_again(s->engine, s->waiting[i]);
+}
+
 static struct verdict handle(struct session *s, struct call *call, const struct row *row)
 {
-	struct verdict verdict = row_handler(row)(s, call);
+	struct verdict verdict = row_handler(row)(&s->view.env, call);
+
+	if (verdict.kind == VERDICT_WAIT) {
+		wait_add(s, call->tid);
+		if (handover_all(s->view.env.vfs, s->engine) || !vfs_copying(s->view.env.vfs))
+			ask_again(s);
+	}
 
 	if (verdict.reason && verdict.kind == VERDICT_ANSWER)
 		refusals_add(&s->refusals, call, -verdict.value, verdict.reason, s->options->explain);
@@ -94,6 +149,8 @@ static struct verdict decide(struct session *s, struct call *call)
 
 	if (!row)
 		return refuse(s, call, -ENOSYS, unknown_why);
+	if (!s->started && s->engine) /* our own execve of the first program, from memory of ours */
+		return verdict_forward();
 	decision = row_decide(row, call->args);
 	switch (decision.disposition) {
 	case ROW_PASS:
@@ -119,15 +176,17 @@ struct verdict session_call(void *session, struct call *call)
 		return decide(s, call);
 	watch_begin(s, call);
 	verdict = decide(s, call);
-	verdict.want_end = call->state && (((struct task_view *)call->state)->logged || s->options->count);
+	if (view_of(call) && (view_of(call)->logged || s->options->count))
+		verdict.want_end = true;
 	return verdict;
 }
 
 static void on_call_end(void *session, struct call *call, int64_t result)
 {
 	struct session *s = session;
-	struct task_view *view = call->state;
+	struct task_view *view = view_of(call);
 
+	env_call_end(&s->view.env, call, result);
 	if (!view)
 		return;
 	if (view->counted)
@@ -147,20 +206,9 @@ static bool is_crash(int signo)
 /* Whether the default action will be taken: a handled signal is the program's own business (Java, Go). */
 static bool is_fatal(const struct call *call, int signo)
 {
-	unsigned long long caught = 0;
-	char path[40], line[128];
-	FILE *status;
+	struct procstatus_field caught = { "SigCgt:", 16, 0 };
 
-	snprintf(path, sizeof(path), "/proc/%d/status", call->tid);
-	status = fopen(path, "re");
-	if (!status)
-		return false;
-	while (fgets(line, sizeof(line), status)) {
-		if (sscanf(line, "SigCgt: %llx", &caught) == 1)
-			break;
-	}
-	fclose(status);
-	return !(caught >> (signo - 1) & 1);
+	return procstatus_read(call->tid, &caught, 1) == 0 && !procstatus_has(caught.value, signo);
 }
 
 static void explain_crash(const struct call *call, const siginfo_t *info)
@@ -187,7 +235,7 @@ static void on_signal(void *session, struct call *call, const siginfo_t *info)
 static void on_task_end(void *session, struct call *call, int status, bool in_call)
 {
 	struct session *s = session;
-	struct task_view *view = call->state;
+	struct task_view *view = view_of(call);
 
 	if (view && in_call && view->counted)
 		call_counts_add(s->counts, call->id, clock_now() - view->started, 0);
@@ -199,7 +247,30 @@ static void on_task_end(void *session, struct call *call, int status, bool in_ca
 	if (view && s->log.open == &view->line)
 		s->log.open = NULL;
 	free(view);
-	call->state = NULL;
+	env_task_free(&s->view.env, call);
+}
+
+static void on_clone(void *session, struct call *parent, struct call *child, uint64_t flags)
+{
+	struct session *s = session;
+
+	env_task(&s->view.env, child, parent, flags & CLONE_FS);
+}
+
+/* What runs now must be what was decided about. */
+static void on_exec(void *session, struct call *call, pid_t former)
+{
+	struct session *s = session;
+	char comm[64];
+
+	(void)former;
+	env_task(&s->view.env, call, NULL, false);
+	if (exec_check(&s->view.env, call, s->started ? NULL : s->start.plan) < 0) {
+		message_comm(call->tid, comm);
+		message("%s[%d]: the program that the kernel started is not the one that was permitted: the run is ended", comm, call->tgid);
+		engine_kill(s->engine);
+	}
+	s->started = true;
 }
 
 static void on_stopped(void *session, int signo)
@@ -213,6 +284,18 @@ static void on_attention(void *session)
 	struct session *s = session;
 
 	signals_attend(s->engine);
+	if (vfs_done(s->view.env.vfs)) {
+		handover_all(s->view.env.vfs, s->engine);
+		ask_again(s);
+	}
+}
+
+static void on_replaced(void *session, pid_t tgid)
+{
+	struct session *s = session;
+
+	(void)tgid;
+	ask_again(s);
 }
 
 static void on_note(void *session, pid_t tid, const char *text)
@@ -258,6 +341,9 @@ void session_free(struct session *s)
 	engine_free(s->engine);
 	call_log_end(&s->log);
 	refusals_free(&s->refusals);
+	exec_start_end(&s->view.env, &s->start);
+	view_end(&s->view);
+	free(s->waiting);
 	free(s->counts);
 	free(s->inherited.fds);
 	if (s->output > STDERR_FILENO)
@@ -288,6 +374,9 @@ static enum engine_failure try_mechanism(struct session *s, const struct engine_
 	static const struct engine_events events = {
 		.call = session_call,
 		.call_end = on_call_end,
+		.clone = on_clone,
+		.exec = on_exec,
+		.replaced = on_replaced,
 		.task_end = on_task_end,
 		.stopped = on_stopped,
 		.attention = on_attention,
@@ -400,14 +489,77 @@ static void say_end(struct session *s)
 			fclose(out);
 		}
 	}
+	if (s->options->view.diff)
+		overlay_diff(s->view.shared ? &s->view.memory : &s->view.upper, stderr);
 	if (!s->options->quiet)
 		refusals_print(&s->refusals, stderr);
 }
 
-int session_run(const struct session_options *options, const struct engine_program *program, int *exit_status)
+/* As execve(2) in the view would say of it. */
+static int check_program(void *context, const char *path)
+{
+	struct view *view = context;
+	struct vfs_who who = view_first(view);
+	struct vfs_place place;
+	struct statx st;
+	int error = vfs_walk(&who, NULL, path, VFS_FOLLOW, &place);
+
+	if (error == 0)
+		error = vfs_stat(&who, &place, STATX_TYPE | STATX_MODE, 0, &st);
+	if (error == 0 && !S_ISREG(st.stx_mode))
+		error = S_ISDIR(st.stx_mode) ? -EISDIR : -EACCES;
+	if (error == 0)
+		error = vfs_access(&who, &place, X_OK, true);
+	vfs_place_end(view->env.vfs, &place);
+	return error;
+}
+
+static const char *environment_get(char *const *environment, const char *key)
+{
+	size_t len = strlen(key);
+
+	for (; *environment; environment++) {
+		if (!strncmp(*environment, key, len) && (*environment)[len] == '=')
+			return *environment + len + 1;
+	}
+	return NULL;
+}
+
+static int say_not_found(const char *command, int error)
+{
+	if (error == -ENOENT || error == -ENOTDIR) {
+		message("cannot run '%s': command not found", command);
+		return EXIT_NOT_FOUND;
+	}
+	message("cannot run '%s': %s", command, strerror(-error));
+	return EXIT_NOT_EXECUTABLE;
+}
+
+/* What the first program is, in the view, and how the kernel is to be told. Our exit status; 0: go on. */
+static int find_program(struct session *s, const struct session_program *program, struct engine_program *guest)
+{
+	struct vfs_who who = view_first(&s->view);
+	char path[PATH_MAX];
+	int error = program_find(program->argv[0], environment_get(program->envp, "PATH"), check_program, &s->view, path, sizeof(path));
+
+	if (error < 0)
+		return say_not_found(program->argv[0], error);
+	error = exec_first(&s->view.env, &who, path, program->argv, &s->start);
+	if (error == -ENOENT) {
+		message("cannot run '%s': the interpreter that it names does not exist", path);
+		return EXIT_NOT_EXECUTABLE;
+	}
+	if (error < 0)
+		return say_not_found(path, error);
+	/* The guest's own working directory is the view's. In the kernel it has one in which nothing can be made: a core. */
+	*guest = (struct engine_program){ .path = s->start.path, .argv = s->start.argv, .envp = program->envp, .cwd = "/proc" };
+	return 0;
+}
+
+int session_run(const struct session_options *options, const struct session_program *program, int *exit_status)
 {
 	struct session *s = session_new(options);
-	struct engine_program guest = *program;
+	struct engine_program guest;
 	enum engine_failure failure;
 	int status, error = 0;
 
@@ -421,6 +573,16 @@ int session_run(const struct session_options *options, const struct engine_progr
 		session_free(s);
 		return -1;
 	}
+	if (view_make(&s->view, &options->view, program->cwd) < 0) {
+		session_free(s);
+		return -1;
+	}
+	*exit_status = find_program(s, program, &guest);
+	if (*exit_status) {
+		session_free(s);
+		return -1;
+	}
+	*exit_status = EXIT_OWN_FAILURE;
 	signals_block(&guest.mask);
 	failure = launch(s, &guest, &error);
 	if (failure != ENGINE_OK) {
@@ -431,6 +593,7 @@ int session_run(const struct session_options *options, const struct engine_progr
 	inherited_close(&s->inherited);
 	say_start(s);
 	signals_start(s->engine);
+	view_start(&s->view, s->engine);
 	status = engine_run(s->engine);
 	signals_end();
 	if (status < 0)

@@ -11,6 +11,7 @@
 #include "arch/call.h"
 #include "syscalls/ids.h"
 #include "tracer/engine/engine.h"
+#include "tracer/view.h"
 
 struct session_options {
 	enum engine_mechanism mechanism;
@@ -21,10 +22,16 @@ struct session_options {
 	bool count;
 	bool explain;
 	bool quiet, verbose;
+	struct view_options view;
+};
+
+struct session_program {
+	char *const *argv, *const *envp; /* argv[0] is looked for in the view, by the guest's own PATH */
+	const char *cwd;                 /* NULL: here */
 };
 
 /* Runs PROGRAM to its end. Its wait status, or -1 when it was not started: then one line was said, and *exit_status is ours. */
-int session_run(const struct session_options *options, const struct engine_program *program, int *exit_status);
+int session_run(const struct session_options *options, const struct session_program *program, int *exit_status);
 
 /* The decision on one stopped call: the hot path between a stop and its resume. For the engine, and for bench/dispatch. */
 struct session;

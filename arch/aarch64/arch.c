@@ -5,6 +5,7 @@
 #include "syscalls/ids.h"
 
 extern const struct arch arch_aarch64;
+extern const struct abi abi_aarch64;
 
 static const int16_t call_of_nr[] = {
 #define NR(number, name) [number] = CALL_##name,
@@ -21,6 +22,7 @@ const struct arch arch_aarch64 = {
 	.word = 8,
 	.clone_backwards = true,
 	.nr_reserved_bits = 0,
+	.abi = &abi_aarch64,
 	.call_of_nr = call_of_nr,
 	.nr_count = sizeof(call_of_nr) / sizeof(call_of_nr[0]),
 };

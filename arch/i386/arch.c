@@ -5,6 +5,7 @@
 #include "syscalls/ids.h"
 
 extern const struct arch arch_i386;
+extern const struct abi abi_i386;
 
 static const int16_t call_of_nr[] = {
 #define NR(number, name) [number] = CALL_##name,
@@ -21,6 +22,7 @@ const struct arch arch_i386 = {
 	.word = 4,
 	.clone_backwards = true,
 	.nr_reserved_bits = 0,
+	.abi = &abi_i386,
 	.call_of_nr = call_of_nr,
 	.nr_count = sizeof(call_of_nr) / sizeof(call_of_nr[0]),
 };

@@ -5,6 +5,7 @@
 #include "syscalls/ids.h"
 
 extern const struct arch arch_x86_64;
+extern const struct abi abi_x86_64;
 
 static const int16_t call_of_nr[] = {
 #define NR(number, name) [number] = CALL_##name,
@@ -21,6 +22,7 @@ const struct arch arch_x86_64 = {
 	.word = 8,
 	.clone_backwards = false,
 	.nr_reserved_bits = 0x40000000, /* x32: __X32_SYSCALL_BIT of <asm/unistd.h> */
+	.abi = &abi_x86_64,
 	.call_of_nr = call_of_nr,
 	.nr_count = sizeof(call_of_nr) / sizeof(call_of_nr[0]),
 };

@@ -241,7 +241,8 @@ START_TEST(rules)
 	check_decision("clone", 0, CLONE_PTRACE | child, ROW_PASS, 0);
 	check_decision("clone", 1, CLONE_NEWUSER, ROW_PASS, 0);
 	check_decision("unshare", 0, 0x80, ROW_REFUSE, -EPERM); /* CLONE_NEWTIME */
-	check_decision("unshare", 0, CLONE_FS | CLONE_FILES | CLONE_SYSVSEM, ROW_PASS, 0);
+	check_decision("unshare", 0, CLONE_FILES | CLONE_SYSVSEM, ROW_PASS, 0);
+	check_decision("unshare", 0, CLONE_FS | CLONE_FILES, ROW_HANDLE, 0);
 	check_decision("seccomp", 1, 1 << 3, ROW_REFUSE, -EBUSY);
 	check_decision("seccomp", 1, 1 << 3 | 1, ROW_REFUSE, -EBUSY);
 	check_decision("seccomp", 1, 1, ROW_PASS, 0);

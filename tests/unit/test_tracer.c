@@ -1,6 +1,7 @@
 /* What is shown of a run: messages, refusals, counts and call lines; the command line; the search for a program. */
 #include <check.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -273,6 +274,26 @@ END_TEST
 
 /* --- the program ----------------------------------------------------------------------------------------------------------- */
 
+static int check_on_host(void *dir, const char *path)
+{
+	int at = open(dir ? dir : ".", O_PATH | O_DIRECTORY | O_CLOEXEC), error = 0;
+	struct stat st;
+
+	if (fstatat(at, path, &st, 0))
+		error = -errno;
+	else if (!S_ISREG(st.st_mode))
+		error = S_ISDIR(st.st_mode) ? -EISDIR : -EACCES;
+	else if (!(st.st_mode & S_IXUSR))
+		error = -EACCES;
+	close(at);
+	return error;
+}
+
+static int find(const char *command, const char *search, char *dir, char *out, size_t size)
+{
+	return program_find(command, search, check_on_host, dir, out, size);
+}
+
 START_TEST(program_search)
 {
 	char dir[] = "/tmp/interpose-unit-XXXXXX", file[64], search[160], out[256];
@@ -285,18 +306,18 @@ START_TEST(program_search)
 	fclose(script);
 	snprintf(search, sizeof(search), "/nonexistent:%s:/usr/bin:/bin", dir);
 	ck_assert_int_eq(chmod(file, 0600), 0);
-	ck_assert_int_eq(program_find("tool", search, NULL, out, sizeof(out)), -EACCES);
+	ck_assert_int_eq(find("tool", search, NULL, out, sizeof(out)), -EACCES);
 	ck_assert_int_eq(chmod(file, 0700), 0);
-	ck_assert_int_eq(program_find("tool", search, NULL, out, sizeof(out)), 0);
+	ck_assert_int_eq(find("tool", search, NULL, out, sizeof(out)), 0);
 	ck_assert_str_eq(out, file);
-	ck_assert_int_eq(program_find("./tool", NULL, dir, out, sizeof(out)), 0);
-	ck_assert_int_eq(program_find("./tool", NULL, "/", out, sizeof(out)), -ENOENT);
-	ck_assert_int_eq(program_find("no such tool", search, NULL, out, sizeof(out)), -ENOENT);
-	ck_assert_int_eq(program_find("", search, NULL, out, sizeof(out)), -ENOENT);
-	ck_assert_int_eq(program_find(dir, search, NULL, out, sizeof(out)), -EISDIR);
-	ck_assert_int_eq(program_find("/dev/null", search, NULL, out, sizeof(out)), -EACCES);
-	ck_assert_int_eq(program_find("sh", NULL, NULL, out, sizeof(out)), 0);
-	ck_assert_int_eq(program_find(file, NULL, NULL, out, 4), -ENAMETOOLONG);
+	ck_assert_int_eq(find("./tool", NULL, dir, out, sizeof(out)), 0);
+	ck_assert_int_eq(find("./tool", NULL, "/", out, sizeof(out)), -ENOENT);
+	ck_assert_int_eq(find("no such tool", search, NULL, out, sizeof(out)), -ENOENT);
+	ck_assert_int_eq(find("", search, NULL, out, sizeof(out)), -ENOENT);
+	ck_assert_int_eq(find(dir, search, NULL, out, sizeof(out)), -EISDIR);
+	ck_assert_int_eq(find("/dev/null", search, NULL, out, sizeof(out)), -EACCES);
+	ck_assert_int_eq(find("sh", NULL, NULL, out, sizeof(out)), 0);
+	ck_assert_int_eq(find(file, NULL, NULL, out, 4), -ENAMETOOLONG);
 	unlink(file);
 	rmdir(dir);
 }
