@@ -196,10 +196,10 @@ struct verdict env_end_place(struct env *env, struct vfs_place *place, int error
 	return env_error(error);
 }
 
-int env_fd_is_path(const struct call *call, int fd)
+int env_fd_flags(const struct call *call, int fd)
 {
 	char path[48], line[64];
-	unsigned long flags = 0;
+	unsigned flags = 0;
 	FILE *info;
 
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", call->tid, fd);
@@ -207,8 +207,15 @@ int env_fd_is_path(const struct call *call, int fd)
 	if (!info)
 		return -EBADF;
 	while (fgets(line, sizeof(line), info))
-		if (sscanf(line, "flags: %lo", &flags) == 1)
+		if (sscanf(line, "flags: %o", &flags) == 1)
 			break;
 	fclose(info);
-	return (flags & O_PATH) != 0;
+	return flags & INT_MAX;
+}
+
+int env_fd_is_path(const struct call *call, int fd)
+{
+	int flags = env_fd_flags(call, fd);
+
+	return flags < 0 ? flags : (flags & O_PATH) != 0;
 }

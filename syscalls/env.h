@@ -80,6 +80,9 @@ struct verdict env_error(int error);
 /* The same, and the place is ended. */
 struct verdict env_end_place(struct env *env, struct vfs_place *place, int error);
 
+/* Flags of the guest's descriptor as open(2) has them, O_CLOEXEC as it is now; -EBADF. */
+int env_fd_flags(const struct call *call, int fd);
+
 /* Whether the guest's descriptor was opened with O_PATH; -EBADF. */
 int env_fd_is_path(const struct call *call, int fd);
 

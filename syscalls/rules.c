@@ -72,8 +72,14 @@ const struct arg_rule rules_ioctl[] = {
 	{ 0 }
 };
 
+/* asm-generic/fcntl.h; libc gives the numbers of one ABI only. */
+enum { GUEST_SETLK = 6, GUEST_SETLKW = 7, GUEST_SETLK64 = 13, GUEST_SETLKW64 = 14 };
+
 /* fs/fcntl.c: cmd is unsigned int. */
 const struct arg_rule rules_fcntl[] = {
+	{ 1, RULE_EQUAL, GUEST_SETLK, ROW_HANDLE, 0, NULL }, { 1, RULE_EQUAL, GUEST_SETLKW, ROW_HANDLE, 0, NULL },
+	{ 1, RULE_EQUAL, GUEST_SETLK64, ROW_HANDLE, 0, NULL }, { 1, RULE_EQUAL, GUEST_SETLKW64, ROW_HANDLE, 0, NULL },
+	{ 1, RULE_EQUAL, F_OFD_SETLK, ROW_HANDLE, 0, NULL }, { 1, RULE_EQUAL, F_OFD_SETLKW, ROW_HANDLE, 0, NULL },
 	{ 1, RULE_EQUAL, F_SETLEASE, ROW_REFUSE, EACCES, "a lease holds up who opens the file on the host" },
 	{ 0 }
 };

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "tracer/handover.h"
 #include "tracer/message.h"
 #include "tracer/view.h"
 #include "tracer/view_impl.h"
@@ -146,6 +147,13 @@ static bool is_stopped(void *context, pid_t tid)
 	return view->engine && engine_task_stopped(view->engine, tid);
 }
 
+static bool holds(void *context, dev_t dev, ino_t ino)
+{
+	const struct view *view = context;
+
+	return view->engine && handover_is_held(view->engine, dev, ino);
+}
+
 static void notify(void *context)
 {
 	struct view *view = context;
@@ -156,7 +164,7 @@ static void notify(void *context)
 
 static int make_vfs(struct view *view)
 {
-	static const struct vfs_guests guests = { is_guest, tgid_of, fs_of, affinity, is_stopped };
+	static const struct vfs_guests guests = { is_guest, tgid_of, fs_of, affinity, holds, is_stopped };
 	char why[PATH_MAX + 256];
 	struct vfs_options options = {
 		.mounts = view->mounts, .mount_count = view->mount_count,

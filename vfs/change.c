@@ -158,6 +158,11 @@ int vfs_unlink(const struct vfs_who *who, struct vfs_place *place)
 	error = perm_delete(who, place->dir, node, false);
 	if (error < 0)
 		return error;
+	if (reader_holds(who->vfs, node)) {
+		error = layer_copy_up(who, node, true);
+		if (error < 0)
+			return error;
+	}
 	if (!node->mount->overlay)
 		error = remove_host(who, place, 0);
 	else
@@ -218,11 +223,27 @@ static int check_link(const struct vfs_who *who, struct vfs_place *from)
 	return error < 0 ? -EPERM : 0;
 }
 
+/* What is the host's has no name in the view any more: a new link to it would be a way to write it. */
+static int object_own(const struct vfs_who *who, int fd)
+{
+	char path[PATH_LONGEST];
+	struct stat st;
+	ssize_t n = readlink(fd_path(fd).text, path, sizeof(path) - 1);
+
+	if (n < 0 || fstat(fd, &st))
+		return -errno;
+	path[n] = 0;
+	return object_is_own(who->vfs, &st, path) ? 0 : -ENOENT;
+}
+
 /* A file without a name (O_TMPFILE) gets one: in the mount that it was opened through. */
 static int link_object(const struct vfs_who *who, int fd, struct vfs_place *to, int dirfd)
 {
-	int through = to->dir->mount->overlay && !to->dir->scaffold ? node_view(who, to->dir) : fcntl(dirfd, F_DUPFD_CLOEXEC, 3), error;
+	int through, error = object_own(who, fd);
 
+	if (error < 0)
+		return error;
+	through = to->dir->mount->overlay && !to->dir->scaffold ? node_view(who, to->dir) : fcntl(dirfd, F_DUPFD_CLOEXEC, 3);
 	if (through < 0)
 		return through;
 	error = linkat(AT_FDCWD, fd_path(fd).text, through, to->node->name, AT_SYMLINK_FOLLOW) ? -errno : 0;
@@ -247,6 +268,8 @@ int vfs_link(const struct vfs_who *who, struct vfs_place *from, struct vfs_place
 		return to->late ? to->late : -ENOENT;
 	if (node)
 		error = check_link(who, from);
+	if (error == 0 && node && overlay && !node->in_upper)
+		linked_start(who, from);
 	if (error == 0 && node && overlay)
 		error = layer_copy_up(who, node, true);
 	if (error == 0 && node && !node->parent)
@@ -264,7 +287,10 @@ int vfs_link(const struct vfs_who *who, struct vfs_place *from, struct vfs_place
 		error = link_object(who, from->fd, to, dirfd);
 	make_leave(who, to);
 	from->fresh = false;
-	return make_end(who, to, error, type);
+	error = make_end(who, to, error, type);
+	if (error == 0 && node && overlay)
+		linked_made(who, node, to->node);
+	return error;
 }
 
 /* --- renaming ---------------------------------------------------------------------------------------------------------------------- */
@@ -371,6 +397,7 @@ static int mark_moved(const struct vfs_who *who, struct vfs_node *node, struct v
 		node->lower_at = strdup(path);
 		if (!node->lower_at)
 			return -ENOMEM;
+		moved_add(who->vfs, node);
 	}
 	node->opaque = mark.opaque;
 	return layer_mark_write(fd, &mark);
@@ -406,6 +433,8 @@ static int rename_overlay(const struct vfs_who *who, struct vfs_place *from, str
 
 	if (error == 0 && flags & RENAME_EXCHANGE_)
 		error = lift(who, to->node, from->dir, from->node->name);
+	else if (error == 0 && vfs_exists(to) && reader_holds(vfs, to->node))
+		error = layer_copy_up(who, to->node, true);
 	if (error < 0)
 		return error;
 	up_to = layer_dir(vfs, to->dir);

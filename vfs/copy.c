@@ -325,12 +325,12 @@ int copy_attributes(int from, int to, const struct statx *st, bool times)
 		return error;
 	proc_fd(from_path, from);
 	proc_fd(to_path, to);
-	/* A change of owner clears the set-id bits and the capabilities: both come after it. */
-	if (!S_ISLNK(st->stx_mode) && chmod(to_path, mode) < 0)
-		return -errno;
+	/* A change of owner clears the set-id bits and the capabilities: both come after it. The mode may deny its owner the xattrs. */
 	error = xattrs_copy(from_path, to_path);
 	if (error)
 		return error;
+	if (!S_ISLNK(st->stx_mode) && chmod(to_path, mode) < 0)
+		return -errno;
 	return times && utimensat(AT_FDCWD, to_path, both, 0) < 0 && errno != EPERM ? -errno : 0;
 }
 

@@ -87,8 +87,36 @@ struct vfs_node *dirs_find(struct vfs *vfs, uint64_t dev, uint64_t ino)
 	return entry ? entry->node : NULL;
 }
 
+/* Kept as long as it is there: its files' host paths say nothing of where the guest has them. */
+void moved_add(struct vfs *vfs, struct vfs_node *node)
+{
+	size_t kept = 0;
+
+	if (vfs->moved_count == vfs->moved_room) {
+		size_t room = vfs->moved_room ? vfs->moved_room * 2 : 16;
+		struct vfs_node **grown = realloc(vfs->moved, room * sizeof(*grown));
+
+		if (!grown)
+			return;
+		vfs->moved = grown;
+		vfs->moved_room = room;
+		for (size_t i = 0; i < vfs->moved_count; i++) {
+			if (vfs->moved[i]->dead)
+				vfs_node_unref(vfs, vfs->moved[i]);
+			else
+				vfs->moved[kept++] = vfs->moved[i];
+		}
+		vfs->moved_count = kept;
+	}
+	vfs->moved[vfs->moved_count++] = vfs_node_ref(node);
+}
+
 void dirs_free(struct vfs *vfs)
 {
+	while (vfs->moved_count)
+		vfs_node_unref(vfs, vfs->moved[--vfs->moved_count]);
+	free(vfs->moved);
+	vfs->moved = NULL;
 	while (vfs->dirs_oldest)
 		dirs_remove(vfs, vfs->dirs_oldest);
 	free(vfs->dirs);
@@ -131,6 +159,8 @@ static bool is_upper(const struct upper *upper, dev_t dev, const char *path, con
 bool object_is_own(struct vfs *vfs, const struct stat *st, const char *path)
 {
 	const char *rest;
+	size_t deepest = 0;
+	bool writes = false;
 
 	if (path[0] != '/') /* memfd:, pipe:, anon_inode: */
 		return true;
@@ -138,10 +168,14 @@ bool object_is_own(struct vfs *vfs, const struct stat *st, const char *path)
 		return true;
 	if (!strncmp(path, "/memfd:", 7) && st->st_nlink == 0)
 		return true;
-	for (const struct vfs_mount *mount = vfs->mounts; mount; mount = mount->next)
-		if ((mount->kind == VFS_RW || mount->kind == VFS_BIND) && below(path, mount->source))
-			return true;
-	return false;
+	/* The deepest mount says it: one for reading may be within one for writing. */
+	for (const struct vfs_mount *mount = vfs->mounts; mount; mount = mount->next) {
+		if (!mount->source || !below(path, mount->source) || strlen(mount->source) < deepest)
+			continue;
+		writes = mount->kind == VFS_RW || mount->kind == VFS_BIND || (writes && strlen(mount->source) == deepest);
+		deepest = strlen(mount->source);
+	}
+	return writes;
 }
 
 /* Guest path of the host's, by the deepest mount that shows it. */
@@ -176,18 +210,12 @@ static bool is_same(const struct vfs_who *who, struct vfs_place *place, const st
 	       makedev(found.stx_dev_major, found.stx_dev_minor) == st->st_dev;
 }
 
-static bool find_place(const struct vfs_who *who, int fd, const struct stat *st, struct vfs_place *place)
+/* The object of ST is at this guest path, or not. */
+static bool is_at(const struct vfs_who *who, const char *path, const struct stat *st, struct vfs_place *place)
 {
-	char host[PATH_LONGEST], path[PATH_LONGEST];
 	struct vfs_fs top = { .refs = 1, .cwd = who->vfs->root, .root = who->vfs->root };
 	struct vfs_who whole = *who;
-	ssize_t n = readlink(fd_path(fd).text, host, sizeof(host) - 1);
 
-	if (n <= 0 || host[0] != '/')
-		return false;
-	host[n] = 0;
-	if (!guest_path_of(who->vfs, st, host, path, sizeof(path)))
-		return false;
 	whole.fs = &top;
 	whole.cred = &who->vfs->own;
 	if (vfs_walk(&whole, NULL, path, VFS_NO_SYMLINKS, place) < 0)
@@ -196,6 +224,38 @@ static bool find_place(const struct vfs_who *who, int fd, const struct stat *st,
 		return true;
 	vfs_place_end(who->vfs, place);
 	return false;
+}
+
+/* Below a directory that was renamed. */
+static bool find_moved(const struct vfs_who *who, const char *host, const struct stat *st, struct vfs_place *place)
+{
+	char path[2 * PATH_LONGEST];
+
+	for (size_t i = who->vfs->moved_count; i-- > 0;) {
+		const struct vfs_node *node = who->vfs->moved[i];
+		const char *rest = node->lower_at ? below(host, node->lower_at) : NULL;
+		ssize_t n = rest && !node->dead ? node_guest_path(node, who->vfs->root, path, PATH_LONGEST) : -1;
+
+		if (n < 0)
+			continue;
+		strcpy(path + n - 1, rest);
+		if (strlen(path) < PATH_LONGEST && is_at(who, path, st, place))
+			return true;
+	}
+	return false;
+}
+
+static bool find_place(const struct vfs_who *who, int fd, const struct stat *st, struct vfs_place *place)
+{
+	char host[PATH_LONGEST], path[PATH_LONGEST];
+	ssize_t n = readlink(fd_path(fd).text, host, sizeof(host) - 1);
+
+	if (n <= 0 || host[0] != '/')
+		return false;
+	host[n] = 0;
+	if (guest_path_of(who->vfs, st, host, path, sizeof(path)) && is_at(who, path, st, place))
+		return true;
+	return find_moved(who, host, st, place);
 }
 
 /* FD is ours, an O_PATH descriptor of what the guest means; it is taken over. */

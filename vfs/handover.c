@@ -49,6 +49,22 @@ static bool is_reader(const struct vfs *vfs, uint64_t dev, uint64_t ino)
 	return vfs->readers[bits[0] / 64] >> bits[0] % 64 & vfs->readers[bits[1] / 64] >> bits[1] % 64 & 1;
 }
 
+/* Whether a guest has had the lower file of NODE open. */
+bool reader_was(const struct vfs *vfs, const struct vfs_node *node)
+{
+	return node->type == DT_REG && !node->in_upper && node->mount->overlay && is_reader(vfs, node->dev, node->ino);
+}
+
+/* Whether a guest has the lower file of NODE open. Then it is copied up before its name goes: the open file must have no name, too. */
+bool reader_holds(struct vfs *vfs, const struct vfs_node *node)
+{
+	const struct vfs_guests *guests = vfs->options.guests;
+
+	if (node->type != DT_REG || node->in_upper || !node->mount->overlay || !is_reader(vfs, node->dev, node->ino))
+		return false;
+	return guests && guests->holds && guests->holds(vfs->options.guests_context, makedev(node->dev >> 32, (uint32_t)node->dev), node->ino);
+}
+
 /* The lower file was copied to FD, an O_PATH descriptor that is taken over. Whether guests may hold the lower; if not, FD stays the
    caller's. */
 bool handover_put(struct vfs *vfs, const struct statx *lower, int fd)

@@ -24,6 +24,7 @@ struct vfs_mount {
 };
 
 struct listing; /* list.c */
+struct hidden;  /* hidden.c */
 
 enum node_search { SEARCH_UNKNOWN, SEARCH_OK, SEARCH_DENIED };
 
@@ -71,6 +72,7 @@ struct vfs {
 	struct vfs_options options;
 	struct vfs_mount *mounts;
 	struct vfs_node *root;
+	struct hidden *hidden;              /* hidden.c */
 	int host_root;                      /* O_PATH of / */
 	struct vfs_node **buckets;
 	size_t bucket_count, node_count;
@@ -88,6 +90,8 @@ struct vfs {
 	struct dir_entry **dirs;
 	struct dir_entry *dirs_oldest, *dirs_newest;
 	size_t dir_count;
+	struct vfs_node **moved;            /* directories whose lower is at another place */
+	size_t moved_count, moved_room;
 	/* layer.c */
 	struct index_entry **indexed;       /* lower files with links that are copied up */
 	size_t index_size, index_count;
@@ -133,6 +137,14 @@ void watch_add(struct vfs *vfs, struct vfs_node *dir);
 void watch_drop(struct vfs *vfs, struct vfs_node *dir);
 void watch_read(struct vfs *vfs);
 
+/* hidden.c: objects of the host that are hidden at every place of the view */
+int hidden_add(struct vfs *vfs, const char *path);
+void hidden_free(struct vfs *vfs);
+bool hidden_is(const struct vfs *vfs, uint64_t dev, uint64_t ino);
+bool hidden_may_be(const struct vfs *vfs, const char *name, uint64_t ino);
+bool hidden_has(const struct vfs *vfs, const char *path);
+bool hidden_in(struct vfs *vfs, const struct vfs_node *dir, const char *name, uint64_t dev, uint64_t ino);
+
 /* lookup.c: a name in a directory of the view */
 int lookup(const struct vfs_who *who, struct vfs_node *dir, const char *name, size_t len, struct vfs_place *place,
            struct vfs_node **node);
@@ -149,6 +161,7 @@ void layer_end(struct vfs *vfs);
 int layer_dir(struct vfs *vfs, struct vfs_node *dir);                     /* the directory exists in the upper: its descriptor */
 int layer_copy_up(const struct vfs_who *who, struct vfs_node *node, bool data);
 int layer_copy_object(const struct vfs_who *who, int fd);
+int layer_dead_dir(struct vfs *vfs, struct upper *upper);
 int layer_mark_read(int fd, struct mark *mark);
 int layer_mark_write(int fd, const struct mark *mark);
 int layer_alias(struct vfs *vfs, struct vfs_node *node, const struct statx *lower);
@@ -163,10 +176,17 @@ struct upper_lock { int fd; mode_t mode; bool changed; struct timespec times[2];
 int upper_unlock(struct upper_lock *lock, int dirfd);
 void upper_relock(struct upper_lock *lock, bool times);
 
+/* linked.c */
+void linked_start(const struct vfs_who *who, struct vfs_place *from);
+void linked_made(const struct vfs_who *who, struct vfs_node *from, struct vfs_node *to);
+void linked_end(struct vfs *vfs, struct vfs_fs *fs);
+
 /* handover.c */
 void readers_add(struct vfs *vfs, uint64_t dev, uint64_t ino);
 bool handover_put(struct vfs *vfs, const struct statx *lower, int fd);
 bool handover_add(const struct vfs_who *who, struct vfs_node *node, const struct statx *lower);
+bool reader_was(const struct vfs *vfs, const struct vfs_node *node);
+bool reader_holds(struct vfs *vfs, const struct vfs_node *node);
 void handovers_free(struct vfs *vfs);
 
 /* perm.c: what the kernel would check where it cannot, since the attributes that count are the lower's */
@@ -196,6 +216,7 @@ void make_leave(const struct vfs_who *who, const struct vfs_place *place);
 /* fd.c */
 bool object_is_own(struct vfs *vfs, const struct stat *st, const char *host_path);
 bool guest_path_of(struct vfs *vfs, const struct stat *st, const char *host_path, char *out, size_t size);
+void moved_add(struct vfs *vfs, struct vfs_node *node);
 void dirs_add(struct vfs *vfs, uint64_t dev, uint64_t ino, struct vfs_node *node);
 struct vfs_node *dirs_find(struct vfs *vfs, uint64_t dev, uint64_t ino);
 void dirs_free(struct vfs *vfs);

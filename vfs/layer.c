@@ -98,6 +98,20 @@ static int dress(int lower_fd, int upper_fd, bool *scaffold)
 	return mark_write(upper_fd, &mark);
 }
 
+/* Guests that have the lower directory open get the upper's, so that its number is the same by descriptor and by name. */
+static int hand_over_dir(struct vfs *vfs, struct vfs_node *dir, int lower_fd)
+{
+	struct vfs_who own = { .vfs = vfs, .cred = &vfs->own };
+	struct statx lower;
+	struct stat st;
+
+	if (statx(lower_fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &lower) || !handover_add(&own, dir, &lower))
+		return 0;
+	if (fstat(dir->upper_fd, &st) == 0)
+		dirs_add(vfs, st.st_dev, st.st_ino, dir);
+	return -EINPROGRESS;
+}
+
 /* One step: the parent is there. */
 static int make_dir(struct vfs *vfs, struct vfs_node *dir)
 {
@@ -128,7 +142,7 @@ static int make_dir(struct vfs *vfs, struct vfs_node *dir)
 		vfs->counts.copied_up++;
 	}
 	upper_relock(&parent, true);
-	return error;
+	return error == 0 && !dir->scaffold ? hand_over_dir(vfs, dir, lower) : error;
 }
 
 /* The descriptor of the directory in the upper; it and those above it are made where they are missing. */
@@ -599,6 +613,20 @@ int layer_copy_object(const struct vfs_who *who, int fd)
 	return copy;
 }
 
+/* A directory of the lower that was removed, and is a guest's working directory still: what is changed of it, nobody else sees. */
+int layer_dead_dir(struct vfs *vfs, struct upper *upper)
+{
+	char temp[16];
+	int fd;
+
+	temp_name(vfs, temp);
+	if (mkdirat(upper->work_fd, temp, 0700))
+		return -errno;
+	fd = openat(upper->work_fd, temp, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	unlinkat(upper->work_fd, temp, AT_REMOVEDIR);
+	return fd < 0 ? -errno : fd;
+}
+
 /* The mark of a directory whose mode may deny it. */
 int layer_mark_read(int fd, struct mark *mark)
 {
@@ -721,6 +749,7 @@ int layer_discard_dir(struct vfs *vfs, struct vfs_node *node)
 	struct upper_lock parent, own = { .fd = -1 };
 	struct stat st;
 	char temp[16];
+	bool gone = false;
 	int up = layer_dir(vfs, node->parent), error;
 
 	if (up < 0)
@@ -735,12 +764,14 @@ int layer_discard_dir(struct vfs *vfs, struct vfs_node *node)
 	temp_name(vfs, temp);
 	if (lower_has(vfs, node->parent, node->name, &st))
 		error = swap_for_whiteout(upper, up, node->name, temp);
+	else if (unlinkat(up, node->name, AT_REMOVEDIR) == 0) /* nothing of ours is in it: told by inotify for what it is */
+		gone = true;
 	else
 		error = renameat(up, node->name, upper->work_fd, temp) ? -errno : 0;
 	upper_relock(&parent, false);
-	if (error == 0)
+	if (error == 0 && !gone)
 		error = empty_dir(upper->work_fd, temp);
-	upper_relock(&own, true); /* guests may have it open still */
+	upper_relock(&own, error < 0); /* guests may have it open still */
 	return error;
 }
 

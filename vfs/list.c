@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 #ifdef HAVE_XXHASH
 #define XXH_INLINE_ALL
@@ -136,6 +137,16 @@ struct reading {
 	int fd;
 };
 
+/* What is hidden at its own name is settle()'s. */
+static bool is_hidden_entry(const struct reading *r, const struct dent *dent)
+{
+	struct stat st;
+
+	if (!hidden_may_be(r->who->vfs, dent->name, dent->ino) || fstatat(r->fd, dent->name, &st, AT_SYMLINK_NOFOLLOW))
+		return false;
+	return hidden_in(r->who->vfs, r->dir, dent->name, (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev), st.st_ino);
+}
+
 static int take_entry(struct reading *r, const struct dent *dent)
 {
 	struct vfs *vfs = r->who->vfs;
@@ -148,6 +159,8 @@ static int take_entry(struct reading *r, const struct dent *dent)
 	if (r->upper && mark_reserved(dent->name))
 		return 0;
 	if ((kind == VFS_PROC || kind == VFS_DEV) && !special_visible(r->who, r->dir, dent->name, strlen(dent->name)))
+		return 0;
+	if (!r->upper && vfs->hidden && is_hidden_entry(r, dent))
 		return 0;
 	if (type == DT_UNKNOWN || (r->upper && type == DT_LNK)) {
 		if (fstatat(r->fd, dent->name, &st, AT_SYMLINK_NOFOLLOW))
@@ -379,6 +392,7 @@ int64_t vfs_list(const struct vfs_who *who, struct vfs_place *place, int64_t pos
 		return -ENOTDIR;
 	if (dir->dead)
 		return -ENOENT;
+	linked_end(who->vfs, who->fs);
 	if (who->vfs->changed)
 		watch_read(who->vfs);
 	l = listing_get(who, dir, position == 0, &error);
@@ -397,11 +411,16 @@ int64_t vfs_list(const struct vfs_who *who, struct vfs_place *place, int64_t pos
 	return END_POSITION; /* who has read all is told of nothing that comes later */
 }
 
-bool vfs_list_is_plain(const struct vfs_place *place)
+bool vfs_list_is_plain(const struct vfs *vfs, const struct vfs_place *place)
 {
 	const struct vfs_node *dir = place->node;
 
-	return dir && dir->mount->kind == VFS_RW;
+	if (!dir || dir->mount->kind != VFS_RW)
+		return false;
+	for (const struct vfs_mount *mount = vfs->mounts; mount; mount = mount->next)
+		if (mount->kind == VFS_HIDE && mount->point && mount->point->parent == dir)
+			return false;
+	return true;
 }
 
 bool dir_is_empty(const struct vfs_who *who, struct vfs_node *dir, int *error)

@@ -174,34 +174,12 @@ int lookup_search(const struct vfs_who *who, struct vfs_node *dir)
 
 static int statx_at(int fd, const char *name, struct statx *st)
 {
-	return statx(fd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID, st) ? -errno : 0;
+	return statx(fd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID, st) ? -errno : 0;
 }
 
 static uint64_t statx_dev(const struct statx *st)
 {
 	return (uint64_t)st->stx_dev_major << 32 | st->stx_dev_minor;
-}
-
-/* A lower that was renamed shows what hides at its old place, too. */
-static bool is_hidden_lower(struct vfs *vfs, const struct vfs_node *dir, const char *name)
-{
-	char path[PATH_LONGEST];
-	const struct vfs_node *node = dir;
-	ssize_t len;
-
-	while (node && !node->lower_at)
-		node = node->parent;
-	if (!node)
-		return false;
-	len = node_lower_path(vfs, dir, path, sizeof(path));
-	if (len < 0 || len + strlen(name) + 2 > sizeof(path))
-		return true;
-	path[len] = '/';
-	strcpy(path + len + (path[len - 1] != '/'), name);
-	for (const struct vfs_mount *mount = vfs->mounts; mount; mount = mount->next)
-		if ((mount->kind == VFS_HIDE || mount->kind == VFS_DENY) && !strcmp(mount->path, path))
-			return true;
-	return false;
 }
 
 /* Looks into the lower. 0; -ENOENT. */
@@ -216,7 +194,7 @@ static int probe_lower(struct vfs *vfs, struct vfs_node *dir, const char *name, 
 		return fd == -ENOENT || fd == -ELOOP || fd == -ENOTDIR ? -ENOENT : fd;
 	error = statx_at(fd, name, st);
 	vfs->counts.probes++;
-	if (error == 0 && is_hidden_lower(vfs, dir, name))
+	if (error == 0 && vfs->hidden && hidden_in(vfs, dir, name, statx_dev(st), st->stx_ino))
 		return -ENOENT;
 	return error;
 }
@@ -251,10 +229,10 @@ static int probe_merge(struct vfs *vfs, struct vfs_node *dir, struct vfs_node *n
 		node->lower_at = strdup(mark.lower);
 		if (!node->lower_at)
 			return -ENOMEM;
+		moved_add(vfs, node);
 		node->in_lower = true;
-		fd = open_lower_step(vfs, node);
-		if (fd < 0 || statx_at(fd, "", &lower) < 0)
-			node->in_lower = fd >= 0;
+		fd = hidden_has(vfs, mark.lower) ? -ENOENT : open_lower_step(vfs, node);
+		node->in_lower = fd >= 0 && statx_at(fd, "", &lower) == 0 && !hidden_is(vfs, statx_dev(&lower), lower.stx_ino);
 	} else if (!mark.opaque) {
 		node->in_lower = dir->in_lower && probe_lower(vfs, dir, node->name, &lower) == 0 && S_ISDIR(lower.stx_mode);
 	}

@@ -271,7 +271,7 @@ static int open_existing(const struct vfs_who *who, struct vfs_place *place, str
 		return give(who, open, fd);
 	if (error == 0)
 		error = open_for_write(who, place, open->flags);
-	if (error == 0 && node->type == DT_REG && node->mount->overlay && !node->in_upper)
+	if (error == 0 && (node->type == DT_REG || node_is_dir(node)) && node->mount->overlay && !node->in_upper)
 		readers_add(who->vfs, node->dev, node->ino);
 	return error < 0 ? error : give(who, open, node_view(who, node));
 }
@@ -295,34 +295,45 @@ static int allow_reopen(const struct vfs_who *who, struct vfs_open *open, int fd
 	if ((st.st_mode & needed) == (mode_t)needed)
 		return 0;
 	open->chmod_after = st.st_mode & 07777;
-	return fchmod(fd, open->chmod_after | needed) ? -errno : 0;
+	return chmod(fd_path(fd).text, open->chmod_after | needed) ? -errno : 0;
+}
+
+/* Made by mknod(2): an open here would be told by inotify, and so would its end. */
+static int make_file(const struct vfs_who *who, struct vfs_place *place, struct vfs_open *open, int dirfd)
+{
+	const char *name = place->node->name;
+	int flags = (open->flags & ~(O_TRUNC | O_PATH)) | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, error = make_enter(who, place);
+
+	if (error < 0)
+		return error;
+	if (who->cred->foreign) { /* who cannot open it once more */
+		open->fd = openat(dirfd, name, flags, open->mode & 07777);
+		error = open->fd < 0 ? -errno : 0;
+	} else if (mknodat(dirfd, name, S_IFREG | (open->mode & 07777), 0)) {
+		error = -errno;
+	}
+	make_leave(who, place);
+	return error;
 }
 
 static int open_new(const struct vfs_who *who, struct vfs_place *place, struct vfs_open *open)
 {
-	int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, dirfd, fd, error = make_start(who, place, &dirfd);
+	int dirfd, fd, error = make_start(who, place, &dirfd);
 
 	if (error < 0)
 		return error;
-	if (who->cred->foreign)
-		flags = (open->flags & ~(O_TRUNC | O_PATH)) | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-	error = make_enter(who, place);
-	fd = error < 0 ? error : openat(dirfd, place->node->name, flags, open->mode & 07777);
-	if (error == 0 && fd < 0)
-		fd = -errno;
-	make_leave(who, place);
-	error = make_end(who, place, fd < 0 ? fd : 0, DT_REG);
+	error = make_end(who, place, make_file(who, place, open, dirfd), DT_REG);
 	if (error < 0)
 		return error;
 	open->created = true;
 	open->flags &= ~(O_CREAT | O_EXCL | O_NOFOLLOW | O_TRUNC);
-	if (who->cred->foreign) {
-		open->fd = fd;
+	if (who->cred->foreign)
 		return 0;
-	}
-	error = allow_reopen(who, open, fd);
-	close(fd);
-	return error < 0 ? error : give(who, open, node_view(who, place->node));
+	fd = node_view(who, place->node);
+	error = fd < 0 ? fd : allow_reopen(who, open, fd);
+	if (error < 0 && fd >= 0)
+		close(fd);
+	return error < 0 ? error : give(who, open, fd);
 }
 
 /* The directory is a place like any; the file has no name. It is made through the mount that guests see, so that it can be
@@ -369,6 +380,7 @@ int vfs_open(const struct vfs_who *who, struct vfs_place *place, struct vfs_open
 {
 	open->fd = open->chmod_after = -1;
 	open->created = false;
+	linked_end(who->vfs, who->fs);
 	if ((open->flags & O_TMPFILE) == O_TMPFILE)
 		return open_tmpfile(who, place, open);
 	if (place->fd >= 0)

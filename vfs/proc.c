@@ -292,7 +292,7 @@ static ssize_t dead_text(const struct vfs_node *node, const struct vfs_node *roo
 		names[count++] = node;
 	n = node_guest_path(node, root, buf, size);
 	if (n < 0)
-		return n;
+		return n == -ERANGE ? -ENAMETOOLONG : n;
 	at = n > 2 ? n - 1 : 0; /* the root's own path ends in a slash */
 	while (count > 0) {
 		node = names[--count];
@@ -314,7 +314,7 @@ static ssize_t node_text(const struct vfs_who *who, const struct vfs_node *node,
 
 	if (n == -ENOENT)
 		return dead_text(node, root, buf, size);
-	return n > 0 ? n - 1 : n;
+	return n > 0 ? n - 1 : n == -ERANGE ? -ENAMETOOLONG : n;
 }
 
 /* A file that was made in the place of the host's has its name. */

@@ -9,6 +9,7 @@
 
 #include "vfs/special.h"
 
+enum { COPY_AHEAD_MOST = 64 << 20 }; /* bytes */
 enum { EMPTY_NOFOLLOW = AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT };
 
 /* Where the object of a node is: a scaffold's attributes are its lower's. */
@@ -70,7 +71,14 @@ int vfs_stat(const struct vfs_who *who, struct vfs_place *place, unsigned mask, 
 	if (statx(at.fd, at.name, EMPTY_NOFOLLOW | sync_flags, mask, st))
 		error = -errno;
 	cred_leave(who->cred);
+	if (error == 0 && place->node && place->node->dead)
+		st->stx_nlink = 0; /* the host's may live on */
 	return error;
+}
+
+mode_t vfs_type(const struct vfs_place *place)
+{
+	return vfs_exists(place) && place->node ? DTTOIF(place->node->type) : 0;
 }
 
 /* An O_PATH descriptor; as who, since the last directory must be searchable for him. */
@@ -120,6 +128,20 @@ static int access_fd(const struct vfs_who *who, int fd, int mode, bool effective
 	return perm_file(&asked, fd, mode);
 }
 
+/* Who has read a file and asks whether it may be written is about to do so (vim). It may compare the file's number before its open
+   with that behind it: so the copy is made now. A failure is told when it is opened. */
+static int copy_ahead(const struct vfs_who *who, struct vfs_place *place)
+{
+	struct statx st;
+	int error = vfs_stat(who, place, STATX_SIZE, 0, &st);
+
+	if (error < 0 || st.stx_size > COPY_AHEAD_MOST)
+		return 0;
+	place->fresh = false;
+	error = layer_copy_up(who, place->node, true);
+	return error == -EINPROGRESS ? error : 0;
+}
+
 int vfs_access(const struct vfs_who *who, struct vfs_place *place, int mode, bool effective)
 {
 	struct vfs_node *node = place->node;
@@ -140,7 +162,7 @@ int vfs_access(const struct vfs_who *who, struct vfs_place *place, int mode, boo
 	    node->type != DT_SOCK && node->type != DT_BLK)
 		error = -EROFS;
 	close(fd);
-	return error;
+	return error == 0 && mode & W_OK && node && reader_was(who->vfs, node) ? copy_ahead(who, place) : error;
 }
 
 ssize_t vfs_readlink(const struct vfs_who *who, struct vfs_place *place, char *buf, size_t size)
@@ -206,6 +228,8 @@ int vfs_hold(const struct vfs_who *who, struct vfs_place *place, enum vfs_intent
 		return -EROFS;
 	if (node->mount->kind == VFS_PROC || node->mount->kind == VFS_DEV)
 		error = special_access(who, node, SPECIAL_CHANGE);
+	else if (node->dead && !node->in_upper && node->mount->overlay)
+		return layer_dead_dir(who->vfs, node->mount->upper);
 	else if (node->mount->overlay)
 		error = node_is_dir(node) ? layer_dir(who->vfs, node) : layer_copy_up(who, node, intent == VFS_CHANGE);
 	place->fresh = false;

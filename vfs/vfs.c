@@ -51,6 +51,12 @@ static struct vfs_mount *mount_new(struct vfs *vfs, const struct vfs_mount_spec 
 	return mount;
 }
 
+/* In what is empty by itself nothing of the host is at the mount point: its path is meant. */
+static bool is_in_tmp(const struct vfs_node *point)
+{
+	return point->mount->kind == VFS_TMP;
+}
+
 /* The host's path of what is shown: given, or what was at the mount point. */
 static int mount_source(struct vfs *vfs, struct vfs_mount *mount, const struct vfs_mount_spec *spec, const struct vfs_node *point)
 {
@@ -58,8 +64,8 @@ static int mount_source(struct vfs *vfs, struct vfs_mount *mount, const struct v
 
 	if (spec->kind == VFS_TMP || spec->kind == VFS_HIDE || spec->kind == VFS_DENY)
 		return 0;
-	if (spec->source) {
-		if (!realpath(spec->source, path))
+	if (spec->source || (point && is_in_tmp(point) && spec->kind != VFS_DEV && spec->kind != VFS_PROC)) {
+		if (!realpath(spec->source ? spec->source : spec->path, path))
 			return -errno;
 	} else if (spec->kind == VFS_DEV || spec->kind == VFS_PROC) {
 		strcpy(path, spec->kind == VFS_DEV ? "/dev" : "/proc");
@@ -81,6 +87,8 @@ static int mount_root(struct vfs *vfs, struct vfs_mount *mount)
 		return -ENOMEM;
 	mount->root = root;
 	root->type = DT_DIR;
+	if (mount->kind == VFS_TMP && mount->point && node_exists(mount->point) && !node_is_dir(mount->point))
+		return -ENOTDIR;
 	if (!mount->source)
 		return mount->overlay ? layer_mount_root(vfs, mount) : 0;
 	root->lower_fd = open(mount->source, O_PATH | O_CLOEXEC);
@@ -98,30 +106,80 @@ static int mount_root(struct vfs *vfs, struct vfs_mount *mount)
 	return mount->overlay ? layer_mount_root(vfs, mount) : 0;
 }
 
-/* Where the mount goes. 1: there is no such place, which is no error for this one. */
+/* In what is empty by itself, the directories down to the mount are made; of what is no directory, those above it. */
+static int make_point(const struct vfs_who *who, const struct vfs_mount_spec *spec, struct vfs_place *place)
+{
+	const char *source = spec->source ? spec->source : spec->path, *at = spec->path;
+	char path[PATH_LONGEST];
+	struct stat st;
+	bool file = spec->kind != VFS_TMP && stat(source, &st) == 0 && !S_ISDIR(st.st_mode);
+	int error = 0;
+
+	while (error == 0 && *at) {
+		at += strspn(at, "/");
+		at += strcspn(at, "/");
+		if ((size_t)(at - spec->path) >= sizeof(path))
+			return -ENAMETOOLONG;
+		snprintf(path, sizeof(path), "%.*s", (int)(at - spec->path), spec->path);
+		vfs_place_end(who->vfs, place);
+		error = vfs_walk(who, NULL, path, VFS_FOLLOW, place);
+		if (error == 0 && !vfs_exists(place) && !(file && !*at))
+			error = place->dir && is_in_tmp(place->dir) ? vfs_mkdir(who, place, 0755) : -ENOENT;
+	}
+	return error;
+}
+
+static int find_place(const struct vfs_who *who, const struct vfs_mount_spec *spec, struct vfs_place *place)
+{
+	bool hides = spec->kind == VFS_HIDE || spec->kind == VFS_DENY;
+	int error = vfs_walk(who, NULL, spec->path, VFS_FOLLOW, place);
+
+	if (hides || spec->optional || (error < 0 ? error != -ENOENT : vfs_exists(place) || spec->kind == VFS_FILE))
+		return error;
+	return make_point(who, spec, place);
+}
+
+/* Where the mount goes. 1: there is no such place, or it is taken, which is no error for this one. */
 static int find_point(struct vfs *vfs, const struct vfs_mount_spec *spec, struct vfs_place *place, char *why, size_t size)
 {
-	struct vfs_fs top = { .refs = 1, .cwd = vfs->root, .root = vfs->root };
+	struct vfs_fs top = { .refs = 1, .cwd = vfs->root, .root = vfs->root, .umask = vfs->umask };
 	struct vfs_who who = { .vfs = vfs, .fs = &top, .cred = &vfs->own, .pidfd = -1 };
 	bool hides = spec->kind == VFS_HIDE || spec->kind == VFS_DENY;
-	int error = vfs_walk(&who, NULL, spec->path, VFS_FOLLOW, place);
+	int error = find_place(&who, spec, place);
+	const struct vfs_mount *taken;
 
 	if (error < 0) {
 		if ((hides || spec->optional) && (error == -ENOENT || error == -ENOTDIR || error == -EACCES))
 			return 1;
+		if (error == -ENOENT)
+			return fail(why, size, error, "cannot mount %s at '%s': there is no such %s", kind_name(spec->kind), spec->path,
+			            spec->kind == VFS_FILE ? "directory for it" : "directory");
 		return fail(why, size, error, "cannot mount %s at '%s': %s", kind_name(spec->kind), spec->path, strerror(-error));
 	}
-	if (place->node && !place->node->parent && place->node->mount->point && !strcmp(place->node->mount->path, spec->path))
-		return fail(why, size, -EEXIST, "'%s' is given twice, as %s and as %s", spec->path, kind_name(place->node->mount->kind),
+	taken = !place->node ? NULL : place->node->covered ? place->node->covered :
+	        !place->node->parent && place->node->mount->point ? place->node->mount : NULL;
+	if (taken && spec->optional) /* by another name */
+		return 1;
+	if (taken)
+		return fail(why, size, -EEXIST, "'%s' is given twice, as %s and as %s", spec->path, kind_name(taken->kind),
 		            kind_name(spec->kind));
-	if (place->node && place->node->covered)
-		return fail(why, size, -EEXIST, "'%s' is given twice, as %s and as %s", spec->path, kind_name(place->node->covered->kind),
-		            kind_name(spec->kind));
-	if (vfs_exists(place) || hides || spec->kind == VFS_FILE)
+	if (vfs_exists(place) || hides || spec->kind == VFS_FILE || (place->dir && is_in_tmp(place->dir)))
 		return 0;
 	if (spec->optional)
 		return 1;
 	return fail(why, size, -ENOENT, "cannot mount %s at '%s': there is no such directory", kind_name(spec->kind), spec->path);
+}
+
+/* What is wrong with a mount that was begun. */
+static int mount_failed(const struct vfs_mount_spec *spec, int error, char *why, size_t size)
+{
+	const char *kind = kind_name(spec->kind);
+
+	if (spec->source && error == -EINVAL)
+		return fail(why, size, error, "cannot mount %s at '%s': '%s' is no regular file", kind, spec->path, spec->source);
+	if (spec->source)
+		return fail(why, size, error, "cannot mount %s at '%s': '%s': %s", kind, spec->path, spec->source, strerror(-error));
+	return fail(why, size, error, "cannot mount %s at '%s': %s", kind, spec->path, strerror(-error));
 }
 
 static int mount_add(struct vfs *vfs, const struct vfs_mount_spec *spec, char *why, size_t size)
@@ -131,6 +189,8 @@ static int mount_add(struct vfs *vfs, const struct vfs_mount_spec *spec, char *w
 	char path[PATH_LONGEST];
 	int error;
 
+	if ((spec->kind == VFS_HIDE || spec->kind == VFS_DENY) && hidden_add(vfs, spec->path) < 0)
+		return fail(why, size, -ENOMEM, "out of memory");
 	error = vfs->root ? find_point(vfs, spec, &place, why, size) : 0;
 	if (error) {
 		vfs_place_end(vfs, &place);
@@ -152,7 +212,7 @@ static int mount_add(struct vfs *vfs, const struct vfs_mount_spec *spec, char *w
 		error = mount_root(vfs, mount);
 	if (error < 0) {
 		vfs_place_end(vfs, &place);
-		return fail(why, size, error, "cannot mount %s at '%s': %s", kind_name(spec->kind), spec->path, strerror(-error));
+		return mount_failed(spec, error, why, size);
 	}
 	if (place.node) {
 		if (!mount->point)
@@ -165,34 +225,70 @@ static int mount_add(struct vfs *vfs, const struct vfs_mount_spec *spec, char *w
 	return 0;
 }
 
+struct ordered { const struct vfs_mount_spec *spec; char *key; };
+
 /* A mount needs those above it to be there. */
 static int compare_specs(const void *a, const void *b)
 {
-	const struct vfs_mount_spec *const *x = a, *const *y = b;
+	const struct ordered *x = a, *y = b;
 
-	return strcmp((*x)->path, (*y)->path);
+	int order = strcmp(x->key, y->key);
+
+	return order ? order : strcmp(x->spec->path, y->spec->path);
+}
+
+/* Where the host has the path, its links followed as far as it is there: an order by the text alone could put a mount on top of
+   one that is in it. */
+static char *key_of(const struct vfs_mount_spec *spec)
+{
+	char host[PATH_LONGEST], resolved[PATH_LONGEST], *key, *slash;
+	size_t len = strlen(spec->path);
+
+	if (spec->optional || len >= sizeof(host))
+		return strdup(spec->path);
+	strcpy(host, spec->path);
+	while (!realpath(host, resolved)) {
+		slash = strrchr(host, '/');
+		if (!slash || slash == host)
+			return strdup(spec->path);
+		*slash = 0;
+	}
+	return asprintf(&key, "%s%s", resolved[1] ? resolved : "", spec->path[1] ? spec->path + strlen(host) : "/") < 0 ? NULL : key;
+}
+
+static int mounts_order(struct vfs *vfs, struct ordered *all)
+{
+	size_t count = vfs->options.mount_count;
+
+	for (size_t i = 0; i < count; i++) {
+		all[i] = (struct ordered){ &vfs->options.mounts[i], key_of(&vfs->options.mounts[i]) };
+		if (!all[i].key)
+			return -ENOMEM;
+	}
+	qsort(all, count, sizeof(*all), compare_specs);
+	return 0;
 }
 
 static int mounts_add(struct vfs *vfs, char *why, size_t size)
 {
 	size_t count = vfs->options.mount_count;
-	const struct vfs_mount_spec **sorted = calloc(count + 1, sizeof(*sorted));
-	int error = sorted ? 0 : -ENOMEM;
+	struct ordered *all = calloc(count + 1, sizeof(*all));
+	int error = all ? mounts_order(vfs, all) : -ENOMEM;
 
-	for (size_t i = 0; error == 0 && i < count; i++)
-		sorted[i] = &vfs->options.mounts[i];
-	if (error == 0)
-		qsort(sorted, count, sizeof(*sorted), compare_specs);
-	if (error == 0 && (count == 0 || strcmp(sorted[0]->path, "/")))
+	if (error < 0)
+		fail(why, size, error, "out of memory");
+	if (error == 0 && (count == 0 || strcmp(all[0].spec->path, "/")))
 		error = fail(why, size, -EINVAL, "there is no mount at '/'");
 	for (size_t i = 0; error == 0 && i < count; i++) {
-		if (i > 0 && !strcmp(sorted[i]->path, sorted[i - 1]->path))
-			error = fail(why, size, -EEXIST, "'%s' is given twice, as %s and as %s", sorted[i]->path,
-			             kind_name(sorted[i - 1]->kind), kind_name(sorted[i]->kind));
+		if (i > 0 && !strcmp(all[i].spec->path, all[i - 1].spec->path))
+			error = fail(why, size, -EEXIST, "'%s' is given twice, as %s and as %s", all[i].spec->path,
+			             kind_name(all[i - 1].spec->kind), kind_name(all[i].spec->kind));
 		else
-			error = mount_add(vfs, sorted[i], why, size);
+			error = mount_add(vfs, all[i].spec, why, size);
 	}
-	free(sorted);
+	for (size_t i = 0; all && i < count; i++)
+		free(all[i].key);
+	free(all);
 	return error;
 }
 
@@ -303,6 +399,7 @@ void vfs_free(struct vfs *vfs)
 	}
 	watch_end(vfs);
 	special_end(vfs);
+	hidden_free(vfs);
 	if (vfs->host_root >= 0)
 		close(vfs->host_root);
 	cred_free(&vfs->own);
@@ -357,6 +454,7 @@ struct vfs_fs *vfs_fs_copy(struct vfs *vfs, const struct vfs_fs *fs)
 		return NULL;
 	*copy = *fs;
 	copy->refs = 1;
+	copy->linked = NULL;
 	vfs_node_ref(copy->cwd);
 	vfs_node_ref(copy->root);
 	return copy;
@@ -372,6 +470,7 @@ void vfs_fs_unref(struct vfs *vfs, struct vfs_fs *fs)
 {
 	if (!fs || --fs->refs)
 		return;
+	linked_end(vfs, fs);
 	vfs_node_unref(vfs, fs->cwd);
 	vfs_node_unref(vfs, fs->root);
 	free(fs);

@@ -52,6 +52,8 @@ struct vfs_guests {
 	struct vfs_fs *(*fs_of)(void *context, pid_t tid);
 	/* Affinity that a task chose itself, as "Cpus_allowed" prints it; false where the kernel's is right. */
 	bool (*affinity)(void *context, pid_t tid, char *mask, size_t mask_size, char *list, size_t list_size);
+	/* Whether a guest has this file of the host open. NULL: always, for all that is known. */
+	bool (*holds)(void *context, dev_t dev, ino_t ino);
 	/* Stopped by a signal: the kernel says of such a task only that it is traced. NULL: never. */
 	bool (*stopped)(void *context, pid_t tid);
 };
@@ -86,6 +88,7 @@ struct vfs_fs { /* the kernel's struct fs_struct */
 	unsigned refs;
 	struct vfs_node *cwd, *root;
 	mode_t umask;
+	struct linked *linked; /* linked.c; of this process alone */
 };
 
 /* CWD: host path, which is looked up in the view. */
@@ -136,6 +139,7 @@ struct vfs_place {
 int vfs_walk(const struct vfs_who *who, const struct vfs_place *start, const char *path, unsigned flags, struct vfs_place *place);
 void vfs_place_end(struct vfs *vfs, struct vfs_place *place);
 bool vfs_exists(const struct vfs_place *place);
+mode_t vfs_type(const struct vfs_place *place); /* S_IF* of what has a name; 0 for nothing */
 
 /* What descriptor FD of the guest refers to. -EBADF. */
 int vfs_walk_fd(const struct vfs_who *who, int fd, struct vfs_place *place);
@@ -152,6 +156,8 @@ int vfs_place_of(const struct vfs_who *who, int fd, struct vfs_place *place);
 /* --- asking ------------------------------------------------------------------------------------------------------------------ */
 
 int vfs_stat(const struct vfs_who *who, struct vfs_place *place, unsigned mask, int sync_flags, struct statx *st);
+/* To be called on what vfs_stat() told of a path: the numbers of a link that the process has just made (vfs/linked.c). */
+void vfs_stat_linked(const struct vfs_who *who, const struct vfs_place *place, struct statx *st);
 /* MODE as of access(2), with the caller's real ids unless EFFECTIVE. */
 int vfs_access(const struct vfs_who *who, struct vfs_place *place, int mode, bool effective);
 ssize_t vfs_readlink(const struct vfs_who *who, struct vfs_place *place, char *buf, size_t size);
@@ -227,7 +233,7 @@ int64_t vfs_list(const struct vfs_who *who, struct vfs_place *place, int64_t pos
                  bool (*add)(void *context, const struct vfs_dirent *entry), void *context);
 
 /* Whether a directory's listing needs no merging and no filter, so that the host's own is right. */
-bool vfs_list_is_plain(const struct vfs_place *place);
+bool vfs_list_is_plain(const struct vfs *vfs, const struct vfs_place *place);
 
 /* A guest has opened a pseudo-terminal: /dev/pts/NUMBER is its own as long as it exists. */
 void dev_pty_made(struct vfs *vfs, unsigned number);

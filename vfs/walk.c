@@ -39,6 +39,12 @@ static bool is_hidden(const struct vfs_node *node)
 	return node->covered && node->covered->kind == VFS_HIDE;
 }
 
+/* A file can be mounted at a name where nothing is. */
+static bool is_mounted_on(const struct vfs_node *node)
+{
+	return node->covered && node->covered->root;
+}
+
 bool vfs_exists(const struct vfs_place *place)
 {
 	return place->fd >= 0 || (place->node && node_exists(place->node) && !is_hidden(place->node));
@@ -240,7 +246,7 @@ static int step(struct walk *w, const char *name, size_t len)
 	if (error < 0)
 		return error;
 	w->at = next;
-	if (!node_exists(node) || is_hidden(node)) {
+	if (!is_mounted_on(node) && (!node_exists(node) || is_hidden(node))) {
 		w->place->plain = false;
 		if (last)
 			return end_at(w, node, slash) < 0 ? -ENOTDIR : 1;

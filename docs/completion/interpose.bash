@@ -31,7 +31,7 @@ _interpose() {
 			_interpose_command $((i + 1))
 			return
 			;;
-		--engine | --env | --cwd | -o)
+		--engine | --env | --cwd | --cow | --rw | --ro | --hide | --tmp | --bind | --file | --upper | --name | -n | -o)
 			[[ ${COMP_WORDS[i + 1]-} == = ]] && ((i++))
 			((i++))
 			# The value of --env has a "=" of its own.
@@ -57,12 +57,16 @@ _interpose() {
 			return
 		fi
 		;;
-	--cwd)
+	--cwd | --tmp | --upper)
 		mapfile -t COMPREPLY < <(compgen -d -- "$word")
 		return
 		;;
-	-o)
+	-o | --cow | --rw | --ro | --hide | --bind | --file)
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
+		return
+		;;
+	-n | --name)
+		mapfile -t COMPREPLY < <(compgen -W "$(ls "${XDG_STATE_HOME:-$HOME/.local/state}/interpose" 2>/dev/null)" -- "$word")
 		return
 		;;
 	--env)
@@ -73,10 +77,13 @@ _interpose() {
 
 	if [[ $word == -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -W '--engine --trace --count --explain --env --clear-env --cwd --version --help
-			-o -c -q -v' -- "$word")
+			--cow --rw --ro --hide --tmp --bind --file --upper --name --diff -n -o -c -q -v' -- "$word")
 		return
 	fi
 	_interpose_command "$COMP_CWORD"
+	if ((COMP_CWORD == 1)); then
+		mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W 'diff commit discard list' -- "$word")
+	fi
 }
 
 complete -F _interpose interpose

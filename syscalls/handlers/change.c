@@ -469,3 +469,28 @@ struct verdict sys_set_cred(void *context, struct call *call)
 	}
 	return verdict;
 }
+
+/* --- locks ----------------------------------------------------------------------------------------------------------------------------- */
+
+/*
+ * flock, and fcntl with a command that locks. A lock on the host's own file would be lost when it is copied up, and would hold up
+ * programs outside meanwhile: the file is copied up before. Who swaps the descriptor between this and the lock has locked another
+ * file, which harms nobody.
+ */
+struct verdict sys_lock(void *context, struct call *call)
+{
+	struct vfs_place place = VFS_PLACE_NONE;
+	struct env *env = context;
+	struct vfs_who who;
+	int fd, error = env_who(env, call, &who);
+
+	if (error == 0 && vfs_walk_fd(&who, (int)call->args[0], &place) == 0) {
+		fd = place.node && !S_ISDIR(vfs_type(&place)) ? vfs_hold(&who, &place, VFS_CHANGE) : -ENOENT;
+		if (fd >= 0)
+			close(fd);
+		vfs_place_end(env->vfs, &place);
+		if (fd == -EINPROGRESS)
+			return verdict_wait();
+	}
+	return verdict_forward();
+}

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,20 +18,24 @@
 
 enum {
 	HEAD_SIZE = 256,   /* BINPRM_BUF_SIZE */
-	SCRIPTS_MOST = 4,  /* fs/exec.c: exec_binprm() gives up at a depth above 5 */
+	SCRIPTS_MOST = 5,  /* fs/exec.c: exec_binprm() gives up at a depth above 5 */
 	HEADS_MOST = 2 * SCRIPTS_MOST + 2,
 	ARGS_MOST = 25000,
-	INTERP_MOST = PATH_MAX
+	INTERP_MOST = PATH_MAX,
+	COPY_MOST = 256 << 20 /* bytes of a program that is copied while all others wait */
 };
 
 struct exec_plan {
 	char path[PATH_MAX];       /* for the kernel */
 	char name[PATH_MAX];       /* AT_EXECFN as the guest expects it */
+	bool by_object;            /* named by a descriptor alone: */
+	char comm[NAME_MAX + 1];   /* then the file's own name; "": the last part of `name` */
 	bool plain;                /* path is the guest's own */
 	char *heads[HEADS_MOST];   /* arguments in front of the guest's, which lose their first; none: the guest's own vector */
 	unsigned head_count;
 	int fd;                    /* of the file that is to run, O_PATH; -1 */
-	int interp_fd;             /* of its ELF interpreter where a copy names it; -1 */
+	int interp_fd;             /* of its ELF interpreter; -1 */
+	bool unread;               /* the host's, of which nothing could be read */
 	dev_t dev;                 /* the file that must run */
 	ino_t ino;
 	unsigned serial;           /* of the link; 0: none */
@@ -81,48 +86,50 @@ static int read_head(int fd, unsigned char head[HEAD_SIZE], int *opened)
 	return n < 0 ? -errno : 0;
 }
 
-static bool is_blank(unsigned char c)
+static bool is_blank(char c)
 {
 	return c == ' ' || c == '\t';
+}
+
+/* Up to LAST, which is looked at as well; NULL. */
+static const char *next_word(const char *at, const char *last)
+{
+	while (at <= last && is_blank(*at))
+		at++;
+	return at <= last ? at : NULL;
+}
+
+static const char *word_end(const char *at, const char *last)
+{
+	while (at <= last && !is_blank(*at) && *at)
+		at++;
+	return at <= last ? at : NULL;
 }
 
 /* fs/binfmt_script.c: load_script(). 0 with the interpreter and its argument ("" for none); -ENOEXEC. */
 static int parse_script(const unsigned char head[HEAD_SIZE], char interp[HEAD_SIZE], char arg[HEAD_SIZE])
 {
-	const char *text = (const char *)head + 2, *end = memchr(text, '\n', HEAD_SIZE - 2), *at, *word;
+	const char *text = (const char *)head, *last = text + HEAD_SIZE - 1, *end = memchr(text, '\n', HEAD_SIZE), *name, *stop, *word = NULL;
 
 	if (!end) {
-		const char *limit = (const char *)head + HEAD_SIZE;
-
-		at = text;
-		while (at < limit && is_blank(*at))
-			at++;
-		if (at == limit || !*at)
+		name = next_word(text + 2, last);
+		if (!name || !word_end(name, last)) /* blank, or cut off */
 			return -ENOEXEC;
-		word = at;
-		while (word < limit && !is_blank(*word) && *word)
-			word++;
-		if (word == limit) /* the path may be cut off */
-			return -ENOEXEC;
-		end = memchr(text, 0, HEAD_SIZE - 2);
-		if (!end)
-			end = limit;
+		end = last;
 	}
-	while (end > text && is_blank(end[-1]))
+	while (is_blank(end[-1]))
 		end--;
-	for (at = text; at < end && is_blank(*at); at++)
-		;
-	if (at == end || !*at)
+	name = next_word(text + 2, end);
+	if (!name || name == end)
 		return -ENOEXEC;
-	for (word = at; word < end && !is_blank(*word) && *word; word++)
-		;
-	memcpy(interp, at, word - at);
-	interp[word - at] = 0;
-	for (at = word; at < end && is_blank(*at); at++)
-		;
-	memcpy(arg, at, end - at);
-	arg[end - at] = 0;
-	return 0;
+	stop = word_end(name, end);
+	if (stop && stop < end && *stop)
+		word = next_word(stop, end);
+	if (!stop || stop > end)
+		stop = end;
+	snprintf(interp, HEAD_SIZE, "%.*s", (int)(stop - name), name);
+	snprintf(arg, HEAD_SIZE, "%.*s", word && word < end ? (int)(end - word) : 0, word ? word : "");
+	return *interp ? 0 : -ENOEXEC;
 }
 
 /* --- ELF ------------------------------------------------------------------------------------------------------------------------------- */
@@ -234,8 +241,10 @@ static int copy_with_interp(int from, const struct elf_interp *interp, int inter
 	len = snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), interp_fd) + 1;
 	if (fstat(from, &st) || pread(from, &phdr, phentsize, interp->header) != (ssize_t)phentsize)
 		error = -ENOEXEC;
-	while (error == 0 && at < st.st_size)
-		if (copy_file_range(from, &at, fd, NULL, st.st_size - at, 0) <= 0)
+	if (error == 0 && st.st_size > COPY_MOST)
+		error = -ENOMEM;
+	while (error == 0 && at < st.st_size) /* copy_file_range(2) is for one file system */
+		if (sendfile(fd, from, &at, st.st_size - at) <= 0)
 			error = -ENOEXEC;
 	if (interp->wide) {
 		phdr.p_offset = st.st_size;
@@ -297,11 +306,8 @@ static int plan_elf(const struct vfs_who *who, struct exec_plan *plan, int opene
 	error = walk_interp(who, &interp, &plan->interp_fd, &plain);
 	if (error < 0)
 		return error;
-	if (plain) {
-		close(plan->interp_fd);
-		plan->interp_fd = -1;
+	if (plain)
 		return 0;
-	}
 	copy = copy_with_interp(opened, &interp, plan->interp_fd);
 	if (copy < 0)
 		return copy;
@@ -309,6 +315,24 @@ static int plan_elf(const struct vfs_who *who, struct exec_plan *plan, int opene
 	plan->fd = copy;
 	plan->plain = false;
 	return 0;
+}
+
+/* fs/exec.c: a program that is named by a descriptor alone is called as the file that runs is. */
+static void name_of_object(int fd, char comm[NAME_MAX + 1])
+{
+	char link[32], path[PATH_MAX];
+	const char *base;
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	if (n <= 0)
+		return;
+	path[n] = 0;
+	if (n > 10 && !strcmp(path + n - 10, " (deleted)"))
+		path[n - 10] = 0;
+	base = strrchr(path, '/');
+	snprintf(comm, NAME_MAX + 1, "%.255s", base ? base + 1 : path);
 }
 
 /* What is at PLACE, called NAME. 1: a script, and INTERP is next. */
@@ -324,9 +348,12 @@ static int plan_step(const struct vfs_who *who, struct exec_plan *plan, struct v
 	error = check_file(who, place, &plan->fd);
 	if (error < 0)
 		return error;
+	if (plan->by_object)
+		name_of_object(plan->fd, plan->comm);
 	error = read_head(plan->fd, head, &opened);
 	plan->plain = plan->plain && place->plain && plan->head_count == 0;
-	if (error == -EACCES && place->plain) /* the host's, not readable: no script could be read by its interpreter */
+	plan->unread = error == -EACCES && place->plain;
+	if (plan->unread) /* the host's: no script could be read by its interpreter */
 		return 0;
 	if (error == 0 && head[0] == '#' && head[1] == '!') {
 		error = parse_script(head, interp, arg);
@@ -348,6 +375,8 @@ static int make_link(struct env *env, struct exec_plan *plan)
 	char dir[32], target[48], file[PATH_MAX];
 	int pad;
 
+	if (plan->comm[0])
+		base = plan->comm;
 	if (env->work_fd < 0)
 		return -EACCES;
 	plan->serial = ++env->serial;
@@ -382,7 +411,7 @@ static int plan_make(struct env *env, const struct vfs_who *who, struct vfs_plac
 	plan->plain = name[0] == '/';
 	error = plan_step(who, plan, place, name, interp);
 	for (int depth = 0; error == 1; depth++) {
-		if (depth > SCRIPTS_MOST)
+		if (depth == SCRIPTS_MOST)
 			return -ELOOP;
 		plan->plain = false;
 		vfs_place_end(who->vfs, &next);
@@ -528,7 +557,12 @@ static struct verdict exec_at(struct env *env, struct call *call, int dirfd, uin
 			snprintf(name, sizeof(name), "%s", path);
 		else
 			snprintf(name, sizeof(name), *path ? "/dev/fd/%d/%s" : "/dev/fd/%d%s", dirfd, path);
+		plan->by_object = !*path;
 		error = strlen(name) < PATH_MAX ? plan_make(env, &who, &place, name, plan) : -ENAMETOOLONG;
+		/* fs/binfmt_script.c: BINPRM_FLAGS_PATH_INACCESSIBLE. The interpreter could not open it. */
+		if (error == 0 && plan->head_count && !strncmp(name, "/dev/fd/", 8) && dirfd != AT_FDCWD && path[0] != '/' &&
+		    env_fd_flags(call, dirfd) & O_CLOEXEC)
+			error = -ENOENT;
 	}
 	vfs_place_end(env->vfs, &place);
 	if (error < 0) {
@@ -563,11 +597,66 @@ static void put_name(struct call *call, const struct exec_plan *plan)
 	guest_write(call, addr, text, len + 1);
 }
 
+/* What a link of /proc leads to, as maps(5) writes it. */
+static int link_text(const char *link, char text[PATH_MAX])
+{
+	char path[PATH_MAX];
+	ssize_t n = readlink(link, path, sizeof(path));
+	size_t len = 0;
+
+	if (n < 0)
+		return -errno;
+	for (ssize_t i = 0; i < n; i++) {
+		if (len + 5 > PATH_MAX)
+			return -ENAMETOOLONG;
+		if (path[i] == '\n')
+			len += (size_t)snprintf(text + len, 5, "\\012");
+		else
+			text[len++] = path[i];
+	}
+	text[len] = 0;
+	return 0;
+}
+
+/*
+ * Nothing but the program and its interpreter is mapped yet. The kernel has read the interpreter's name from the program, and has
+ * walked it, after us: both may have been changed in between. What is mapped is what runs, and its name cannot be another file's
+ * at the same time.
+ */
+static int check_mapped(const struct call *call, const struct exec_plan *plan)
+{
+	char link[48], program[PATH_MAX], interp[PATH_MAX] = "", *line = NULL;
+	size_t size = 0;
+	FILE *maps;
+	int error, at;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", call->tid);
+	error = link_text(link, program);
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", plan->interp_fd);
+	if (error == 0 && plan->interp_fd >= 0)
+		error = link_text(link, interp);
+	snprintf(link, sizeof(link), "/proc/%d/maps", call->tid);
+	maps = error < 0 ? NULL : fopen(link, "re");
+	if (!maps)
+		return error < 0 ? error : -errno;
+	while (error == 0 && getline(&line, &size, maps) > 0) {
+		line[strcspn(line, "\n")] = 0;
+		at = 0;
+		sscanf(line, "%*s %*s %*s %*s %*s %n", &at); /* range, protection, offset, device, inode */
+		if (at && line[at] == '/' && strcmp(line + at, program) && strcmp(line + at, interp))
+			error = -EPERM;
+	}
+	free(line);
+	fclose(maps);
+	return error;
+}
+
 int exec_check(struct env *env, struct call *call, const struct exec_plan *plan)
 {
 	struct task_env *task = call->state;
 	char path[32];
 	struct stat st;
+	int error;
 
 	(void)env;
 	env_cred_changed(call); /* capabilities go or come, the file may be set-user-ID */
@@ -580,6 +669,9 @@ int exec_check(struct env *env, struct call *call, const struct exec_plan *plan)
 		return errno == ENOENT || errno == ESRCH ? 0 : -EPERM; /* killed meanwhile */
 	if (st.st_dev != plan->dev || st.st_ino != plan->ino)
 		return -EPERM;
+	error = plan->unread ? 0 : check_mapped(call, plan);
+	if (error < 0)
+		return error == -ENOENT || error == -ESRCH ? 0 : -EPERM;
 	put_name(call, plan);
 	return 0;
 }

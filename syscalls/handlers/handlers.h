@@ -28,7 +28,7 @@ struct verdict sys_old_mmap(void *context, struct call *call); /* i386 mmap, who
 	HANDLER(sys_rmdir) HANDLER(sys_unlink) HANDLER(sys_unlinkat) HANDLER(sys_chdir) HANDLER(sys_chroot) HANDLER(sys_chmod) \
 	HANDLER(sys_chown) HANDLER(sys_fchownat) HANDLER(sys_fchdir) HANDLER(sys_fchmod) HANDLER(sys_fchown) HANDLER(sys_rename) \
 	HANDLER(sys_link) HANDLER(sys_symlink) HANDLER(sys_truncate) HANDLER(sys_utime) HANDLER(sys_utimes) HANDLER(sys_utimensat) \
-	HANDLER(sys_umask) HANDLER(sys_unshare) HANDLER(sys_set_cred) HANDLER(sys_execve) HANDLER(sys_execveat)
+	HANDLER(sys_umask) HANDLER(sys_unshare) HANDLER(sys_set_cred) HANDLER(sys_lock) HANDLER(sys_execve) HANDLER(sys_execveat)
 
 #define DECLARE(function) struct verdict function(void *context, struct call *call);
 FILE_HANDLERS(DECLARE)

@@ -97,13 +97,16 @@ static int list_fd(const struct vfs_who *who, struct listing_out *out, int fd, i
 
 	if (error < 0)
 		return error;
-	if (!place.node || vfs_list_is_plain(&place)) {
+	if (!place.node || vfs_list_is_plain(who->vfs, &place)) {
 		vfs_place_end(who->vfs, &place);
 		return list_raw(out, fd);
 	}
 	next = vfs_list(who, &place, out->position, take_entry, out);
 	vfs_place_end(who->vfs, &place);
-	return next < 0 ? (int)next : 0;
+	if (next < 0)
+		return (int)next;
+	out->position = next;
+	return 0;
 }
 
 /* Some file systems begin anew at a seek, even to where they are. */

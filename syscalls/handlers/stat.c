@@ -63,6 +63,8 @@ static int stat_path(struct env *env, struct call *call, const struct question *
 		if (sync == AT_STATX_FORCE_SYNC || q->mask & ~walked)
 			place.fresh = false;
 		error = vfs_stat(&who, &place, q->mask, sync, st);
+		if (error == 0)
+			vfs_stat_linked(&who, &place, st);
 	}
 	vfs_place_end(env->vfs, &place);
 	return error;

@@ -306,13 +306,29 @@ static void replace(struct supervisor *s, pid_t tgid, uint64_t guest_fd, int fd,
 	engine_replace_fd(s->engine, &r);
 }
 
+static void remap(struct supervisor *s, pid_t tid)
+{
+	struct engine_remapping r = { .tid = tid, .fd = open_in(s, "new", O_PATH, 0) };
+	char path[300];
+	struct stat old;
+
+	snprintf(path, sizeof(path), "%s/hello", s->shared->dir);
+	if (r.fd < 0 || stat(path, &old))
+		abort();
+	r.old_dev = old.st_dev;
+	r.old_ino = old.st_ino;
+	s->shared->remapped = engine_remap(s->engine, &r);
+}
+
 /* Over when none is left that is worth waiting for. */
-static struct verdict decide_replace(struct supervisor *s, struct call *call, bool share)
+static struct verdict decide_replace(struct supervisor *s, struct call *call, uint64_t what)
 {
 	struct view *view = call->state;
 	pid_t tgid = (pid_t)call->args[1];
 
-	if (!view->replaces && share) {
+	if (!view->replaces && what == ASK_REMAP) {
+		remap(s, tgid);
+	} else if (!view->replaces && what == ASK_SHARE) {
 		int fd = open_in(s, "new", O_RDONLY, 0);
 
 		replace(s, tgid, call->args[2], fcntl(fd, F_DUPFD_CLOEXEC, 0), O_RDONLY);
@@ -364,7 +380,8 @@ static struct verdict decide_getsid(struct supervisor *s, struct call *call)
 	case ASK_DEPTH: return verdict_answer(view->depth);
 	case ASK_FORMER: return verdict_answer(view->former);
 	case ASK_REPLACE:
-	case ASK_SHARE: return decide_replace(s, call, call->args[0] == ASK_SHARE);
+	case ASK_REMAP:
+	case ASK_SHARE: return decide_replace(s, call, call->args[0]);
 	case ASK_WRITE:
 		s->shared->written = 1;
 		verdict = verdict_answer(0);

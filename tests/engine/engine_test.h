@@ -26,6 +26,7 @@ enum {
 	ASK_FORMER = 4,      /* the tid that called the last execve */
 	ASK_REPLACE = 7,     /* 0, when descriptor ARG3 of process ARG2, of "hello", has become one of "new" in mode ARG4 */
 	ASK_SHARE = 8,       /* the same for ARG3 and ARG4: one open file for both */
+	ASK_REMAP = 9,       /* 0, when the readers' mappings of "hello" of process ARG2 have become ones of "new"; a tid will do */
 	ASK_WRITE = 6,       /* 0; at its end ASK_WRITTEN is written to its second argument */
 };
 
@@ -47,6 +48,7 @@ struct shared {
 	int notes;
 	char note[200];             /* the last one */
 	int reopened;               /* files that were opened for a guest that could not */
+	int remapped;               /* what the last engine_remap() has found */
 	int waits;                  /* calls of /wait/ that were asked */
 	int written;                /* what guest_write() said */
 	bool patch;                 /* AT_EXECFN of new programs */

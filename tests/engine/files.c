@@ -6,6 +6,7 @@
 #include <linux/seccomp.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "tests/engine/engine_test.h"
 
@@ -644,6 +645,337 @@ static int test_replace_hidden(void)
 	return test_replace();
 }
 
+/* --- mapped files --------------------------------------------------------------------------------------------------------------- */
+
+enum { PAGE = 4096 };
+
+static char *map_old(int protection, int flags)
+{
+	int fd = open_old(protection & PROT_WRITE && flags == MAP_SHARED ? O_RDWR : O_RDONLY);
+	char *map = mmap(NULL, PAGE, protection, flags, fd, 0);
+
+	MUST(map != MAP_FAILED);
+	close(fd);
+	return map;
+}
+
+static long remap(pid_t tid)
+{
+	return syscall(SYS_getsid, ASK_REMAP, tid);
+}
+
+static bool maps_new(const char *map)
+{
+	return !memcmp(map, "NEW", 4);
+}
+
+/* Descriptors and other mappings are as before. */
+static int test_remap(void)
+{
+	char *map, *hidden, *private, *executable, *writable, *none;
+	int files = count_files(), maps;
+
+	CHECK_EQ(remap(getpid()), 0);
+	CHECK_EQ(shared->remapped, 0);
+	none = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); /* it cannot merge with those beside it */
+	map = map_old(PROT_READ, MAP_SHARED);
+	hidden = map_old(PROT_NONE, MAP_SHARED);
+	private = map_old(PROT_READ, MAP_PRIVATE);
+	executable = map_old(PROT_READ | PROT_EXEC, MAP_SHARED);
+	maps = count_maps();
+	CHECK(!memcmp(map, "hello", 6));
+	CHECK_EQ(remap(getpid()), 0);
+	CHECK_EQ(shared->remapped, 2);
+	CHECK(maps_new(map));
+	CHECK(!memcmp(private, "hello", 6) && !memcmp(executable, "hello", 6));
+	CHECK(mprotect(map, PAGE, PROT_READ | PROT_WRITE) < 0 && errno == EACCES); /* as before */
+	CHECK(mprotect(hidden, PAGE, PROT_READ) == 0 && maps_new(hidden));
+	CHECK_EQ(count_files(), files);
+	munmap(none, PAGE);
+	munmap(hidden, PAGE);
+	writable = geteuid() ? private : map_old(PROT_READ | PROT_WRITE, MAP_SHARED);
+	CHECK_EQ(remap(getpid()), 0);
+	CHECK(!memcmp(writable, "hello", 6));
+	CHECK_EQ(shared->remapped, 0);
+	CHECK(count_maps() <= maps + 1);
+	CHECK_EQ(shared->notes, 0);
+	CHECK_EQ(windows_mapped(), 1);
+	return guest_failures != 0;
+}
+
+/* Each at its own offset; more than one look finds. */
+static int test_remap_many(void)
+{
+	enum { MANY = 300 };
+	char *area = mmap(NULL, (size_t)MANY * 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd = open_old(O_RDONLY), files = count_files(), maps;
+
+	MUST(area != MAP_FAILED);
+	for (int i = 0; i < MANY; i++)
+		MUST(mmap(area + (size_t)i * 2 * PAGE, PAGE, PROT_READ, MAP_SHARED | MAP_FIXED, fd, i % 2 * PAGE) != MAP_FAILED);
+	maps = count_maps();
+	CHECK_EQ(remap(getpid()), 0);
+	for (int i = 0; i < MANY; i += 2)
+		CHECK(maps_new(area + (size_t)i * 2 * PAGE));
+	CHECK_EQ(count_maps(), maps);
+	CHECK_EQ(remap(getpid()), 0);
+	CHECK_EQ(shared->remapped, 0); /* those past its end are of the new one, too */
+	CHECK_EQ(count_files(), files);
+	CHECK_EQ(shared->notes, 0);
+	return guest_failures != 0;
+}
+
+static void *map_spin_body(void *arg)
+{
+	const char *map = arg;
+
+	while (!__atomic_load_n(&shared->go, __ATOMIC_ACQUIRE))
+		CHECK(*map == 'h' || *map == 'N');
+	return NULL;
+}
+
+/* Threads that read it all the time never find it gone. */
+static void map_threads_child(int fd)
+{
+	char *map = map_old(PROT_READ, MAP_SHARED);
+	pthread_t threads[2];
+
+	close(fd);
+	for (int i = 0; i < 2; i++)
+		guest_thread(&threads[i], map_spin_body, map);
+	shared->ready = 1;
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	CHECK(maps_new(map));
+}
+
+static void remap_child(void (*body)(int fd))
+{
+	int fd, status;
+	pid_t child = child_start(body, &fd);
+
+	CHECK_EQ(remap(child), 0);
+	shared->go = 1;
+	status = guest_wait(child);
+	CHECK_EXIT(status, 0);
+}
+
+static int test_remap_threads(void)
+{
+	for (int i = 0; i < 10; i++)
+		remap_child(map_threads_child);
+	return guest_failures != 0;
+}
+
+static void map_blocked_child(int fd)
+{
+	const char *map = map_old(PROT_READ, MAP_SHARED);
+	char byte;
+
+	shared->ready = 1;
+	CHECK(read(ends[0], &byte, 1) == 1);
+	CHECK(maps_new(map) && !is_new(fd));
+}
+
+static int test_remap_blocked(void)
+{
+	int fd, status;
+	pid_t child;
+
+	MUST(pipe2(ends, O_CLOEXEC) == 0);
+	child = child_start(map_blocked_child, &fd);
+	MUST(guest_await_state(child, child, "S"));
+	CHECK_EQ(remap(child), 0);
+	CHECK_EQ(shared->remapped, 1);
+	CHECK(write(ends[1], "x", 1) == 1);
+	status = guest_wait(child);
+	CHECK_EXIT(status, 0);
+	return guest_failures != 0;
+}
+
+/* The parent cannot stop: it is done before it runs on, though its child had the same memory. */
+static int test_remap_vfork(void)
+{
+	for (volatile int i = 0; i < 10; i++) {
+		char *map = map_old(PROT_READ, MAP_SHARED);
+		pid_t parent = getpid(), child = vfork();
+
+		if (child == 0) {
+			remap(parent);
+			_exit(0);
+		}
+		guest_wait(child);
+		CHECK(maps_new(map));
+		munmap(map, PAGE);
+	}
+	return guest_failures != 0;
+}
+
+static void map_killed_child(int fd)
+{
+	const volatile char *map = map_old(PROT_READ, MAP_SHARED);
+
+	shared->ready = 1;
+	for (;;)
+		is_new(*map ? fd : 0);
+}
+
+static int test_remap_killed(void)
+{
+	int files = 0;
+
+	for (int i = 0; i < 60; i++) {
+		int fd, status;
+		pid_t child = child_start(map_killed_child, &fd), killer = guest_fork();
+
+		if (killer == 0) {
+			for (volatile int j = 0; j < i * 5000; j++)
+				;
+			kill(child, SIGKILL);
+			_exit(0);
+		}
+		CHECK_EQ(remap(child), 0);
+		status = guest_wait(child);
+		CHECK_SIGNALED(status, SIGKILL);
+		guest_wait(killer);
+		if (i == 10)
+			files = getsid(ASK_FILES);
+	}
+	CHECK_EQ(getsid(ASK_FILES), files);
+	return guest_failures != 0;
+}
+
+/* /proc shows no memory of a leader that has exited. */
+static void *leaderless_body(void *map)
+{
+	shared->value[0] = guest_tid();
+	MUST(guest_await_state(getpid(), getpid(), "Z"));
+	shared->count = 1;
+	spin_body(NULL);
+	_exit(maps_new(map) ? 0 : 1);
+}
+
+static void leaderless_child(int fd)
+{
+	pthread_t thread;
+
+	(void)fd;
+	guest_thread(&thread, leaderless_body, map_old(PROT_READ, MAP_SHARED));
+	shared->ready = 1;
+	syscall(SYS_exit, 0);
+}
+
+static int test_remap_leader(void)
+{
+	int fd, status;
+	pid_t child;
+
+	shared->count = 0;
+	child = child_start(leaderless_child, &fd);
+	MUST(guest_await_value(&shared->count, 1));
+	CHECK_EQ(remap(shared->value[0]), 0);
+	CHECK_EQ(shared->remapped, 1);
+	shared->go = 1;
+	status = guest_wait(child);
+	CHECK_EXIT(status, 0);
+	return guest_failures != 0;
+}
+
+enum { DEPTH = 110 };
+
+#define PADDING "----------------------------------------------------------------------------------------------------"
+
+/* DEPTH folders called NAME, below "top". The innermost one. */
+static int folders_make(const char *name)
+{
+	char path[300];
+	int deep;
+
+	snprintf(path, sizeof(path), "%s/top", shared->dir);
+	MUST(mkdir(path, 0700) == 0);
+	deep = open(path, O_PATH | O_DIRECTORY);
+	for (int i = 0; i < DEPTH; i++) {
+		int next;
+
+		MUST(mkdirat(deep, name, 0700) == 0);
+		next = openat(deep, name, O_PATH | O_DIRECTORY);
+		MUST(next >= 0);
+		close(deep);
+		deep = next;
+	}
+	return deep;
+}
+
+/* Closes DEEP. */
+static void folders_remove(int deep, const char *name)
+{
+	for (int i = 0; i < DEPTH; i++) {
+		int up = openat(deep, "..", O_PATH | O_DIRECTORY);
+
+		CHECK(unlinkat(up, name, AT_REMOVEDIR) == 0);
+		close(deep);
+		deep = up;
+	}
+	close(deep);
+}
+
+/* A mapped file has a long name, which looks like lines about something else wherever it is cut. */
+static int test_remap_names(void)
+{
+	char path[400], other[400], fake[200];
+	char *victim = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct stat st;
+	int deep, fd;
+
+	snprintf(path, sizeof(path), "%s/hello", shared->dir);
+	MUST(stat(path, &st) == 0 && victim != MAP_FAILED);
+	strcpy(victim, "mine");
+	snprintf(fake, sizeof(fake), "%lx-%lx r--s 00000000 %02x:%02x %lu", (unsigned long)victim, (unsigned long)victim + PAGE,
+	         major(st.st_dev), minor(st.st_dev), (unsigned long)st.st_ino);
+	deep = folders_make(fake);
+	fd = openat(deep, "f", O_RDWR | O_CREAT, 0600);
+	MUST(fd >= 0 && mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0) != MAP_FAILED);
+	snprintf(path, sizeof(path), "%s/top", shared->dir);
+	for (int i = 0; i < (int)strlen(fake) + 2; i++) {
+		snprintf(other, sizeof(other), "%s/%.*s", shared->dir, i + 1, PADDING);
+		CHECK(rename(path, other) == 0);
+		CHECK_EQ(remap(getpid()), 0);
+		CHECK_EQ(shared->remapped, 0);
+		snprintf(path, sizeof(path), "%s", other);
+	}
+	CHECK(!strcmp(victim, "mine"));
+	unlinkat(deep, "f", 0);
+	folders_remove(deep, fake);
+	CHECK(rmdir(path) == 0);
+	return guest_failures != 0;
+}
+
+static void map_filter_child(int fd)
+{
+	const char *map = map_old(PROT_READ, MAP_SHARED);
+
+	(void)fd;
+	install_filter(SYS_mmap, SECCOMP_RET_KILL_PROCESS);
+	shared->ready = 1;
+	spin_body(NULL);
+	CHECK(!maps_new(map));
+}
+
+static int test_remap_filter(void)
+{
+	remap_child(map_filter_child);
+	CHECK_EQ(shared->notes, 1);
+	CHECK(strstr(shared->note, "mapping") != NULL);
+	return guest_failures != 0;
+}
+
+static int test_remap_hidden(void)
+{
+	become_foreign();
+	prctl(PR_SET_DUMPABLE, 1);
+	return test_remap();
+}
+
 const struct guest_case guests_files[] = {
 	{ "foreign_program", foreign_program },
 	{ "replaced_program", replaced_program },
@@ -664,5 +996,15 @@ const struct guest_case guests_files[] = {
 	{ "replace_exec", test_replace_exec },
 	{ "replace_filter", test_replace_filter },
 	{ "replace_hidden", test_replace_hidden },
+	{ "remap", test_remap },
+	{ "remap_many", test_remap_many },
+	{ "remap_threads", test_remap_threads },
+	{ "remap_blocked", test_remap_blocked },
+	{ "remap_vfork", test_remap_vfork },
+	{ "remap_killed", test_remap_killed },
+	{ "remap_leader", test_remap_leader },
+	{ "remap_names", test_remap_names },
+	{ "remap_filter", test_remap_filter },
+	{ "remap_hidden", test_remap_hidden },
 	{ NULL, NULL }
 };

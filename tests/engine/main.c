@@ -108,6 +108,16 @@ static const struct engine_case {
 	{ "replace_exec", 0 },
 	{ "replace_filter", 0 },
 	{ "replace_hidden", SUPERVISOR_HIDDEN },
+	{ "remap", 0 },
+	{ "remap_many", 0 },
+	{ "remap_threads", 0 },
+	{ "remap_blocked", 0 },
+	{ "remap_vfork", 0 },
+	{ "remap_killed", 0 },
+	{ "remap_leader", 0 },
+	{ "remap_names", 0 },
+	{ "remap_filter", 0 },
+	{ "remap_hidden", SUPERVISOR_HIDDEN },
 };
 
 enum { CASES = sizeof(cases) / sizeof(cases[0]) };

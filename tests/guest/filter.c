@@ -145,7 +145,7 @@ static void check_trace(int number, uint32_t data)
 static int test_trace(int argc, char **argv)
 {
 	static const uint32_t data[] = { 0, 1, 0x1b04, 0x7fff, 0xffff };
-	static const int numbers[] = { SYS_getppid, SYS_sched_getaffinity, SYS_getuid, SYS_chdir, SYS_fork };
+	static const int numbers[] = { SYS_getppid, SYS_sched_getaffinity, SYS_getuid, SYS_dup, SYS_fork };
 
 	for (unsigned d = 0; d < 5; d++)
 		for (unsigned n = 0; n < 5; n++)

@@ -56,7 +56,7 @@ static bool stopped(void *context, pid_t tid)
 	return tid == stopped_pid;
 }
 
-static const struct vfs_guests guests = { is_guest, tgid_of, fs_of, affinity, stopped };
+static const struct vfs_guests guests = { is_guest, tgid_of, fs_of, affinity, NULL, stopped };
 
 static void start(void)
 {

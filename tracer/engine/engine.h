@@ -36,7 +36,7 @@ struct engine_events {
 	   and the guest's credentials, without blocking. A descriptor, which the engine then owns, or a negative errno. NULL: such
 	   a guest gets the error. Not asked where FD is open in that mode already, as O_PATH ones are for O_PATH. */
 	int (*reopen)(void *context, struct call *call, int fd, int flags);
-	/* All that engine_replace_fd() queued for process TGID is done, or can no longer be. */
+	/* All that engine_replace_fd() and engine_remap() queued for process TGID is done, or can no longer be. */
 	void (*replaced)(void *context, pid_t tgid);
 	/* A signal is about to be delivered; the task is stopped. */
 	void (*signal)(void *context, struct call *call, const siginfo_t *info);
@@ -98,7 +98,7 @@ void engine_attention(struct engine *engine);
 
 /* The call of TID, whose verdict was WAIT, is asked again soon: with registers as they were, from the start. From the engine's
    thread, in an event; nothing happens where TID is gone or does not wait. A call that waits may be asked again without it
-   (after engine_replace_fd): a handler that still cannot decide says WAIT again. */
+   (after engine_replace_fd() or engine_remap()): a handler that still cannot decide says WAIT again. */
 void engine_again(struct engine *engine, pid_t tid);
 
 enum { ENGINE_OFFSET_KEEP = -1 };
@@ -120,6 +120,18 @@ struct engine_replacement {
    So a handler that replaces descriptors of the calling process itself returns WAIT and calls engine_again(). A process whose
    tasks cannot stop now (in vfork, group-stopped) has it done before it runs on. 0 or a negative errno. */
 int engine_replace_fd(struct engine *engine, const struct engine_replacement *replacement);
+
+struct engine_remapping {
+	pid_t tid;          /* of any task of the process */
+	int fd;             /* O_PATH of a regular file, ours, owned by the engine from now on, on failure too */
+	dev_t old_dev;      /* the old file, as stat(2) tells it */
+	ino_t old_ino;
+};
+
+/* Queues, in the same way, that the process's shared mappings of the old file that cannot write become mappings of FD at the same
+   addresses. Executable ones stay, as do private ones: what they hold may be their own. How many mappings were found: 0, and
+   nothing is queued, where there is none or they cannot be seen. Or a negative errno. */
+int engine_remap(struct engine *engine, const struct engine_remapping *remapping);
 
 /* How many processes have replacements to come that are worth waiting for: not those that cannot stop now. */
 unsigned engine_replacing(const struct engine *engine);

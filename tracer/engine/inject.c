@@ -2,7 +2,7 @@
  * inject.c - system calls that a guest makes for the supervisor.
  *
  * Only where nothing else will do: mapping the window, opening the memory of a process that is not dumpable, handing over a
- * descriptor to who cannot follow a link to it, replacing a descriptor. The task's signals are blocked meanwhile; a stop of the
+ * descriptor to who cannot follow a link to it, replacing a descriptor or a mapping. The task's signals are blocked meanwhile; a stop of the
  * process is an ordinary one. Two stops for each call; a single step would need one, but its forced SIGTRAP resets the guest's
  * own action for a SIGTRAP that it ignores (force_sig_info_to_task).
  */
@@ -19,7 +19,6 @@
 #include <linux/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -110,8 +109,8 @@ static int step_call(const struct task *task, uint64_t args[6])
 		args[2] = in->step == ANSWER_OPEN ? (uint32_t)task->answer_flags : O_PATH | O_CLOEXEC;
 		break;
 	case REPLACE_MOVE:
-		id = CALL_dup3;
-		replace_move(in, args);
+	case REPLACE_MAP:
+		id = replace_call(in, args);
 		break;
 	case ANSWER_UNPROBE:
 	case REPLACE_DROP:
@@ -158,23 +157,17 @@ static int maps_open(struct task *task)
    sealed, or another path on a new program's stack: what counts is what the kernel says is mapped now. */
 static bool chunk_is_mapped(const struct engine *e, struct injection *in)
 {
-	uint64_t addr = in->addr;
-	unsigned long long start, end, offset, inode;
-	unsigned dev_major, dev_minor;
-	char line[512], perms[5];
+	struct map_range range;
 	struct stat own;
 	bool found = false;
 	FILE *maps = fstat(e->window.fd, &own) ? NULL : fdopen(in->maps_fd, "r");
 
 	if (maps)
 		in->maps_fd = -1; /* closed with it */
-	while (maps && !found && fgets(line, sizeof(line), maps)) {
-		if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu", &start, &end, perms, &offset, &dev_major, &dev_minor, &inode) != 7)
-			continue;
-		found = start <= addr && end >= addr + CHUNK_SIZE && !strcmp(perms, "r--s") && inode == own.st_ino &&
-		        makedev(dev_major, dev_minor) == own.st_dev &&
-		        offset + (addr - start) == (unsigned long long)in->chunk->index * CHUNK_SIZE;
-	}
+	while (maps && !found && maps_next(maps, &range))
+		found = range.start <= in->addr && range.end >= in->addr + CHUNK_SIZE && !strcmp(range.perms, "r--s") &&
+		        range.ino == own.st_ino && range.dev == own.st_dev &&
+		        range.offset + (in->addr - range.start) == (uint64_t)in->chunk->index * CHUNK_SIZE;
 	if (maps)
 		fclose(maps);
 	return found;
@@ -340,10 +333,10 @@ static bool pass_end(struct engine *e, struct task *task)
 		break;
 	case INJECT_REPLACE:
 		if (in->passed < 0) {
-			replace_done(in);
+			replace_failed(e, task);
 			return replace_next(e, task);
 		}
-		in->step = REPLACE_MOVE;
+		in->step = replace_step(in);
 		break;
 	default:
 		in->result = in->passed;
@@ -421,6 +414,9 @@ static bool step_end(struct engine *e, struct task *task, int64_t result)
 		replace_done(in);
 		in->step = REPLACE_DROP;
 		return true;
+	case REPLACE_MAP:
+		in->step = replace_mapped(e, task, result);
+		return true;
 	case REPLACE_DROP:
 		return replace_next(e, task);
 	default:
@@ -464,7 +460,7 @@ void inject_stop(struct engine *e, struct task *task, int status)
 	}
 	if (!in->at_entry) {
 		in->at_entry = true;
-		if (!is_own_call(task) || (in->step == REPLACE_MOVE && !replace_agrees(task)))
+		if (!is_own_call(task) || ((in->step == REPLACE_MOVE || in->step == REPLACE_MAP) && !replace_agrees(task)))
 			arch_answer(task->tid, -EPERM);
 		ptrace(PTRACE_SYSCALL, task->tid, 0, 0);
 		return;

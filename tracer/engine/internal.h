@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -69,7 +70,7 @@ enum inject_kind {
 	INJECT_CHUNK,             /* of the window */
 	INJECT_MEMORY,            /* open the memory of a process that is not dumpable */
 	INJECT_ANSWER,            /* ANSWER_FD where one openat is not enough */
-	INJECT_REPLACE            /* engine_replace_fd() */
+	INJECT_REPLACE            /* engine_replace_fd(), engine_remap() */
 };
 
 enum inject_step {
@@ -77,7 +78,7 @@ enum inject_step {
 	MEMORY_SHOW, MEMORY_HIDE,
 	ANSWER_OPEN,              /* of the link */
 	ANSWER_PROBE, ANSWER_UNPROBE, /* whether it can be followed at all: without an open of what it leads to */
-	REPLACE_MOVE, REPLACE_DROP,
+	REPLACE_MOVE, REPLACE_MAP, REPLACE_DROP,
 	PASS_PAGE, PASS_SOCKET, PASS_CONNECT, PASS_RECEIVE, PASS_MOVE, PASS_DROP, PASS_ABANDON, PASS_UNPAGE /* pass.c */
 };
 
@@ -201,7 +202,7 @@ struct engine {
 	bool seal;                /* mseal works */
 	bool again;               /* a task may be marked so */
 	volatile sig_atomic_t attention;
-	struct replacing *replacing; /* processes of which descriptors are to be replaced */
+	struct replacing *replacing; /* processes of which descriptors or mappings are to be replaced */
 	bool replace_asked;       /* some of them have not been looked at */
 	uint64_t own_filters;     /* seccomp filters of a guest that has none of its own; UINT64_MAX before it is known */
 	struct window window;
@@ -258,15 +259,35 @@ void pass_free(struct injection *in);
 
 /* replace.c */
 bool replace_here(struct engine *e, struct task *task, enum inject_end end); /* whether it has begun */
-void replace_look(struct engine *e);                      /* at those that engine_replace_fd() has queued */
-bool replace_next(struct engine *e, struct task *task);   /* another descriptor of the process, by pass_begin() */
-bool replace_agrees(struct task *task);                   /* at the entry of the move: it still is the old file */
-void replace_move(const struct injection *in, uint64_t args[6]);
+void replace_look(struct engine *e);                      /* at those that engine_replace_fd() and engine_remap() have queued */
+bool replace_next(struct engine *e, struct task *task);   /* another one of the process, by pass_begin() */
+enum inject_step replace_step(const struct injection *in); /* which one comes when it has been passed */
+bool replace_agrees(struct task *task);                   /* at the entry of that step: it still is the old file */
+int replace_call(const struct injection *in, uint64_t args[6]); /* the call of that step */
 void replace_done(struct injection *in);
+enum inject_step replace_mapped(struct engine *e, struct task *task, int64_t result); /* the next step after REPLACE_MAP */
+void replace_failed(struct engine *e, struct task *task); /* it could not be passed */
 void replace_over(struct engine *e, struct replacing *replacing); /* the injection has ended */
 void replace_keep(struct engine *e, struct task *task);   /* its stop may have taken the place of the one that was asked for */
 void replace_changed(struct engine *e, pid_t tgid);       /* a task has ended, or cannot stop now */
 void replace_free(struct engine *e);
+
+/* maps.c */
+struct map_range { /* a line of /proc/TID/maps */
+	uint64_t start, end, offset;
+	dev_t dev;
+	ino_t ino;
+	char perms[5];
+	char name[4096];          /* empty where it is longer */
+};
+struct reader { /* a shared mapping that cannot write */
+	uint64_t addr, len, offset;
+	int protection;           /* PROT_READ or PROT_NONE */
+};
+FILE *maps_of(pid_t tid);
+bool maps_next(FILE *maps, struct map_range *range);
+int maps_find(pid_t tid, dev_t dev, ino_t ino, struct reader **readers); /* of a file as stat(2) tells it; how many */
+bool maps_has(pid_t tid, const struct reader *reader, dev_t dev, ino_t ino);
 
 /* window.c */
 int window_make(struct window *w);

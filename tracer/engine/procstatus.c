@@ -1,4 +1,4 @@
-/* procstatus.c - numbers from /proc/TID/status. */
+/* procstatus.c - numbers from /proc/TID/status, and the state from /proc/TID/stat. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,4 +30,22 @@ int procstatus_read(pid_t tid, struct procstatus_field *fields, unsigned count)
 	}
 	fclose(status);
 	return 0;
+}
+
+char procstatus_state(pid_t tid)
+{
+	char path[40], text[LINE];
+	const char *state;
+	FILE *stat;
+	size_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
+	stat = fopen(path, "re");
+	if (!stat)
+		return 0;
+	n = fread(text, 1, sizeof(text) - 1, stat);
+	fclose(stat);
+	text[n] = 0;
+	state = strrchr(text, ')');
+	return state && state[1] ? state[2] : 0;
 }

@@ -1,4 +1,4 @@
-/* procstatus.h - numbers from /proc/TID/status. */
+/* procstatus.h - numbers from /proc/TID/status, and the state from /proc/TID/stat. */
 #ifndef INTERPOSE_TRACER_ENGINE_PROCSTATUS_H
 #define INTERPOSE_TRACER_ENGINE_PROCSTATUS_H
 
@@ -14,6 +14,9 @@ struct procstatus_field {
 
 /* Reads the COUNT fields of a task. 0, or a negative errno: none was read. */
 int procstatus_read(pid_t tid, struct procstatus_field *fields, unsigned count);
+
+/* The letter of proc_pid_stat(5), as it is at this moment; 0 for a task that is gone. */
+char procstatus_state(pid_t tid);
 
 /* Whether SIGNO is in a mask of that file. */
 static inline bool procstatus_has(uint64_t mask, int signo)

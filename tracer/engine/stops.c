@@ -315,21 +315,10 @@ static void look_for_running(struct engine *e, struct task *task, void *data)
    with an event that we have not seen. In this order: what wakes between the two looks has an event at the second. */
 static bool is_still_stopped(pid_t tid)
 {
-	char path[40], text[256];
 	siginfo_t info = { .si_pid = 0 };
-	const char *state;
-	FILE *stat;
-	size_t n;
+	char state = procstatus_state(tid);
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
-	stat = fopen(path, "re");
-	if (!stat)
-		return false;
-	n = fread(text, 1, sizeof(text) - 1, stat);
-	fclose(stat);
-	text[n] = 0;
-	state = strrchr(text, ')');
-	if (!state || (state[2] != 't' && state[2] != 'T'))
+	if (state != 't' && state != 'T')
 		return false;
 	return waitid(P_PID, tid, &info, WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 && info.si_pid == 0;
 }
