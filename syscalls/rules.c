@@ -54,7 +54,7 @@ const struct arg_rule rules_prctl[] = {
 };
 
 /* Requests that change a file, or a file system, through a descriptor that was opened for reading: of those that file systems know
-   ('f' ext2 and all, 'X' xfs and all, 'v' ext2, 0x94 btrfs and all) only the ones that ask, or that need a writable one. */
+   ('f' ext2 and all, 'X' xfs and all, 'v' ext2, 0x94 btrfs and all, 'r' fat, 'o' ocfs2, 0x97 ceph, 0xf5 f2fs, 0xbc bcachefs) only the ones that ask, or that need a writable one. */
 #define PASSES(request) { 1, RULE_EQUAL, (uint32_t)(request), ROW_PASS, 0, NULL }
 #define TYPE_REFUSED(type) { 1, RULE_TYPE, type, ROW_REFUSE, EOPNOTSUPP, WHY_INODE }
 
@@ -69,6 +69,7 @@ const struct arg_rule rules_ioctl[] = {
 	PASSES(FS_IOC_GETFLAGS), PASSES(FS_IOC32_GETFLAGS_), PASSES(FS_IOC_GETVERSION), PASSES(FS_IOC32_GETVERSION_),
 	PASSES(FS_IOC_FIEMAP), PASSES(FS_IOC_FSGETXATTR), PASSES(FICLONE), PASSES(FICLONERANGE), PASSES(FIDEDUPERANGE),
 	TYPE_REFUSED('f'), TYPE_REFUSED('X'), TYPE_REFUSED('v'), TYPE_REFUSED(0x94),
+	TYPE_REFUSED('r'), TYPE_REFUSED('o'), TYPE_REFUSED(0x97), TYPE_REFUSED(0xf5), TYPE_REFUSED(0xbc),
 	{ 0 }
 };
 
