@@ -706,5 +706,5 @@ void exec_start_end(struct env *env, struct exec_start *start)
 {
 	free(start->argv);
 	plan_free(env, start->plan);
-	*start = (struct exec_start){ NULL };
+	*start = (struct exec_start){ .plan = NULL };
 }

@@ -206,7 +206,7 @@ static int test_wait_signal(void)
 	CHECK(file_holds(w.fd, "a"));
 	child = guest_fork();
 	if (child == 0) {
-		open_wait("100", "a");
+		open_wait("1000", "a"); /* long enough for a loaded machine to see it wait */
 		for (;;)
 			pause();
 	}
